@@ -108,7 +108,9 @@ describe("one server", () => {
     });
     const post = async (text: string): Promise<string> => {
       const headers = { "content-type": "application/json" };
-      return (await fetch(api, { method: "POST", headers, body: text })).text();
+      const reply = await (await fetch(api, { method: "POST", headers, body: text })).text();
+      // A slow machine gets a sign of life before the first chunk.
+      return reply.replaceAll(": still here\n\n", "");
     };
     const [one, two] = [await post(body), await post(body)];
     expect(two).toBe(one);

@@ -181,6 +181,7 @@ class PollingWorker implements Worker {
             world: app.world,
             workflows: app.workflows,
             signal,
+            intervalMs: this.#intervalMs,
             lookMs: idleMs,
             isFailing: () => this.#isFailing,
           });

@@ -38,23 +38,25 @@ const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops"
   schedule: "schedules",
 };
 
+const nothing: Readonly<StorageCounts> = {
+  appends: 0,
+  reads: 0,
+  leases: 0,
+  releases: 0,
+  lists: 0,
+  claims: 0,
+  waits: 0,
+  notes: 0,
+  drops: 0,
+  schedules: 0,
+  written: 0,
+  batches: 0,
+  fetched: 0,
+};
+
 /** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
-  const counts: StorageCounts = {
-    appends: 0,
-    reads: 0,
-    leases: 0,
-    releases: 0,
-    lists: 0,
-    claims: 0,
-    waits: 0,
-    notes: 0,
-    drops: 0,
-    schedules: 0,
-    written: 0,
-    batches: 0,
-    fetched: 0,
-  };
+  const counts: StorageCounts = { ...nothing };
   const counted = async <R>(reading: Promise<R>): Promise<R> => {
     counts.reads += 1;
     const reply = await reading;

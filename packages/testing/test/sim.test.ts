@@ -62,11 +62,11 @@ describe.skipIf(inject("full"))("a simulation", () => {
     expect(trees.join("\n")).toContain("left open");
   });
 
-  test("runs workflows of 5 to 40 nodes, or a few more", () => {
+  test("runs workflows of 5 to 40 nodes, and what features add to them", () => {
     const plans = Array.from({ length: 300 }, (_, seed) => planOf(seed));
     const sizes = plans.flatMap(({ flows }) => flows.map(({ tree }) => sizeOf(tree)));
     expect(Math.max(...sizes)).toBeGreaterThan(30);
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(50);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(80);
   });
 
   test("runs one to four workers, in every kind of schedule", () => {

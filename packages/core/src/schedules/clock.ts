@@ -21,6 +21,8 @@ export interface ClockOptions {
   readonly world: World;
   readonly workflows: readonly string[];
   readonly signal: AbortSignal;
+  /** How often the worker looks for due runs. It looks for schedules no more often. */
+  readonly intervalMs: number;
   /** The longest time between two looks. */
   readonly lookMs: number | undefined;
   /** True while the worker reports that its storage cannot be read. */
@@ -29,7 +31,8 @@ export interface ClockOptions {
 
 /** Resolves after the abort, when nothing is under way. */
 export async function keepTime(source: ScheduleSource, options: ClockOptions): Promise<void> {
-  const { world, signal, workflows, lookMs = idleLookMs, isFailing } = options;
+  const { world, signal, workflows, intervalMs, isFailing } = options;
+  const { lookMs = Math.max(idleLookMs, intervalMs) } = options;
   const wake = new Signal();
   const set = (): void => wake.set();
   const warned = new Map<string, number>();

@@ -1,4 +1,4 @@
-import { durable, FatalError, type Context, type DurableError, type StepInfo } from "@durable/core";
+import { durable, FatalError, type Context, type DurableError } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { failureOf, kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { dieAt, runOf } from "../support/behaviour-lives.ts";
@@ -6,12 +6,10 @@ import { dieAt, runOf } from "../support/behaviour-lives.ts";
 /** A log of what was done and undone. */
 function ledger() {
   const log: string[] = [];
-  const book =
-    (name: string) =>
-    (_: StepInfo): string => {
-      log.push(`book ${name}`);
-      return `${name} 1`;
-    };
+  const book = (name: string) => (): string => {
+    log.push(`book ${name}`);
+    return `${name} 1`;
+  };
   const refund = ({
     key,
     status,

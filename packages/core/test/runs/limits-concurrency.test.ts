@@ -139,7 +139,9 @@ describe("concurrency", () => {
     const fork = await flow.fork("r", { from: "work", id: "f" });
     await base.world.run(fork.result().catch(() => {}));
     const { runs } = await base.storage.list();
-    expect(runs.map(({ flow: recorded }) => recorded)).toEqual(Array(2).fill({ slot: "k", priority: 3 }));
+    expect(runs.map(({ flow: recorded }) => recorded)).toEqual(
+      [0, 1].map(() => ({ slot: "k", priority: 3 })),
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { createApp, durable } from "@durable/core";
+import { createApp, durable, type App } from "@durable/core";
 import { describe, expect, inject, it } from "vitest";
 import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { open } from "../support/worker-lab.ts";
@@ -41,11 +41,11 @@ describe("limits of steps", () => {
       ),
     );
     const limits = { openai: { requests: 60, tokens: 10_000, per: "1 minute", concurrent: 8 } };
-    const apps = [1, 2].map(() => createApp({ ...base, workflows: [flow], limits }));
+    const [even, odd] = [1, 2].map(() => createApp({ ...base, workflows: [flow], limits })) as [App, App];
     const ids = numbered("r", count);
     const from = base.world.now();
-    const runs = await Promise.all(ids.map((id, n) => (apps[n % 2] ?? apps[0])?.start("ask", n, { id })));
-    await base.world.run(Promise.all(runs.map((run) => run?.result())));
+    const runs = await Promise.all(ids.map((id, n) => (n % 2 === 0 ? even : odd).start("ask", n, { id })));
+    await base.world.run(Promise.all(runs.map((run) => run.result())));
     expect(calls).toHaveLength(count);
     expect(seen.most).toBeLessThanOrEqual(8);
     expect(most(() => 1)).toBeLessThanOrEqual(60);

@@ -36,12 +36,16 @@ function judgeTags(history: History, run: RunLog, head: RunHead): void {
       if (value !== null) tags.set(name, value);
     }
   }
-  const shown = (all: Iterable<[string, string]>): string => JSON.stringify([...all].toSorted());
   const [expected, found] = [shown(tags), shown(Object.entries(head.tags ?? {}))];
   if (expected !== found)
     history.violate("I8", `run ${run.runId}: the head has the tags ${found}, the journal ${expected}`);
   if (run.chapter > 1 && tags.size > 0) history.meet("a chapter with tags");
   if (run.parent !== null && tags.size > 0) history.meet("a fork with tags");
+}
+
+/** Names of tags are unique, so their order is that of the names. */
+function shown(tags: Iterable<[string, string]>): string {
+  return JSON.stringify([...tags].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** A spawned run that begins. */

@@ -73,12 +73,7 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
     case "step":
       return inStep(node, ctx, frame);
     case "stream":
-      return atPlace(frame.place, () =>
-        ctx.stream(node.name, (info) => chunksOf(node, info, frame), {
-          retry,
-          ...(node.timeoutMs === undefined ? {} : { timeout: node.timeoutMs }),
-        }),
-      );
+      return inStream(node, ctx, frame);
     case "child":
       return ctx.child(frame.environment.workflow(node.name), node.name, {
         name: node.name,
@@ -112,12 +107,7 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
     case "killer":
       return small(node.name, ctx, frame, () => frame.environment.die());
     case "fork":
-      return small(node.name, ctx, frame, ({ idempotencyKey }) =>
-        // A fork does not fork again, because that would never end.
-        ctx.runId.startsWith("fork-")
-          ? "is a fork"
-          : frame.environment.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
-      );
+      return forkOnce(node.name, ctx, frame);
     case "sequence":
     case "chapters":
       return inSequence(node.nodes, ctx, frame);
@@ -155,6 +145,24 @@ function small<T>(
 
 function childFrame(frame: Frame, index: number): Frame {
   return { ...frame, place: `${frame.place}.${index}` };
+}
+
+function inStream(node: Tree & { kind: "stream" }, ctx: Context, frame: Frame): Promise<unknown> {
+  return atPlace(frame.place, () =>
+    ctx.stream(node.name, (info) => chunksOf(node, info, frame), {
+      retry,
+      ...(node.timeoutMs === undefined ? {} : { timeout: node.timeoutMs }),
+    }),
+  );
+}
+
+/** A fork does not fork again, because that would never end. */
+function forkOnce(name: string, ctx: Context, frame: Frame): Promise<unknown> {
+  return small(name, ctx, frame, ({ idempotencyKey }) =>
+    ctx.runId.startsWith("fork-")
+      ? "is a fork"
+      : frame.environment.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
+  );
 }
 
 function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Promise<unknown> {

@@ -8,6 +8,7 @@ import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
 import { withMail } from "./random-messages.ts";
 import { purgesOf } from "./random-purges.ts";
+import { failsAnswers } from "./failure-answers.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
@@ -121,6 +122,8 @@ export interface Plan {
   readonly privateChildren?: boolean;
   /** How many runs of a workflow are driven at the same time; no limit if missing. */
   readonly slots?: number;
+  /** True when some answers are failures. */
+  readonly failures?: boolean;
   /** True when processes have hooks, some of which fail; none if missing. */
   readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
@@ -136,7 +139,7 @@ export function planOf(seed: number): Plan {
   const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
   const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
-  return { ...plan, actions: all, deletesTogether, hooks };
+  return { ...plan, actions: all, deletesTogether, hooks, failures: failsAnswers(seed, plan.calm) };
 }
 
 function drawnPlan(seed: number): Plan {
@@ -144,21 +147,7 @@ function drawnPlan(seed: number): Plan {
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
   const strays = !calm && random.chance(0.08);
-  let children = 0;
-  const childName = (): string => `helper-${++children}`;
-  const drawn = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
-    const size = random.between(5, random.pick([10, 20, 40]));
-    const tree = randomTree(random, { calm, size, childName, foreign, strays });
-    const name = `flow-${i}`;
-    if (random.chance(0.75)) return { name, tree, changed: changedTree(random, tree) };
-    const compatible = random.chance(0.5);
-    return { name, tree, changed: renamedTree(tree, compatible), compatible };
-  });
-  // A stream of its own: plans without chapters are drawn as if there were none.
-  const others = seeded(seed * 2_246_822_519 + 1);
-  const continues = !foreign && !strays && others.chance(0.35);
-  const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
-  const flows = withUndo(seed, found(seed, chaptered));
+  const { flows, chapters } = drawnFlows(random, { seed, calm, foreign, strays });
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -191,7 +180,9 @@ function drawnPlan(seed: number): Plan {
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
     rates: randomRates(random),
-    actions: [...actions(random), ...(continues ? drops(others) : [])].toSorted((a, b) => a.at - b.at),
+    actions: [...actions(random), ...(chapters === null ? [] : drops(chapters))].toSorted(
+      (a, b) => a.at - b.at,
+    ),
     healAt: random.pick([20_000, minute]),
     keepsCode: random.chance(0.5),
     encrypted: random.chance(0.15),
@@ -204,6 +195,30 @@ function drawnPlan(seed: number): Plan {
   };
   const { steering, ...more } = steered(seed, calm || foreign || strays, plan);
   return { ...plan, ...more, actions: [...plan.actions, ...steering].toSorted((a, b) => a.at - b.at) };
+}
+
+/** The workflows of a plan, and the random stream of their chapters, if they have some. */
+function drawnFlows(
+  random: Random,
+  { seed, ...kind }: { readonly seed: number; calm: boolean; foreign: boolean; strays: boolean },
+): { flows: FlowPlan[]; chapters: Random | null } {
+  const { calm, foreign, strays } = kind;
+  let children = 0;
+  const childName = (): string => `helper-${++children}`;
+  const drawn = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
+    const size = random.between(5, random.pick([10, 20, 40]));
+    const tree = randomTree(random, { calm, size, childName, foreign, strays });
+    const name = `flow-${i}`;
+    if (random.chance(0.75)) return { name, tree, changed: changedTree(random, tree) };
+    const compatible = random.chance(0.5);
+    return { name, tree, changed: renamedTree(tree, compatible), compatible };
+  });
+  // A stream of its own: plans without chapters are drawn as if there were none.
+  const others = seeded(seed * 2_246_822_519 + 1);
+  const continues = !foreign && !strays && others.chance(0.35);
+  const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const flows = withUndo(seed, found(seed, chaptered));
+  return { flows, chapters: continues ? others : null };
 }
 
 /** Workflows that are spawned have such a name, and every app has them. */

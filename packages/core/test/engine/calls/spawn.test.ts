@@ -73,7 +73,7 @@ describe("a spawned run", () => {
       "parent",
       (ctx) =>
         ctx
-          .spawn(kid, {} as never)
+          .spawn(kid, {})
           .catch((error: { code: string; cause: { code: string } }) => [error.code, error.cause.code]),
       base,
     );
