@@ -36,6 +36,8 @@ export interface WaitView {
   readonly schema: unknown;
   /** True when an answer was recorded that no driver has looked at yet. */
   readonly answered: boolean;
+  /** It waits for a message of this topic, and not for an answer. */
+  readonly topic?: string;
 }
 
 /** Sums over the rows of a run. */
@@ -190,6 +192,7 @@ function waitsOf(state: RunState): WaitView[] {
     note: opened.note,
     schema: opened.schema,
     answered: answer !== null,
+    ...(opened.topic === undefined ? {} : { topic: opened.topic }),
   }));
 }
 
