@@ -4,7 +4,7 @@
 export const floors: readonly (readonly string[])[] = [
   ["index.ts"],
   ["worker.ts", "tools.ts"],
-  ["due-work.ts", "purge-work.ts"],
+  ["due-work.ts", "fleet.ts", "purge-work.ts"],
   ["app.ts"],
   ["workflow.ts"],
   ["schedules"],

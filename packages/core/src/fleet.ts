@@ -98,6 +98,8 @@ export async function fleetOf(app: App): Promise<Fleet> {
   for (const { workflow } of paused) of(workflow).paused = true;
   for (const { workflow, runId } of running.heads) if (!waiting.has(runId)) of(workflow).driven += 1;
   for (const head of due.heads) {
+    // It is not taken before something changes.
+    if (head.blocked !== undefined) continue;
     const work = of(head.workflow);
     work.due += 1;
     work.dueSince = Math.min(work.dueSince ?? Infinity, since(head));

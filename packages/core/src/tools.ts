@@ -21,7 +21,7 @@ import { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
 export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./fleet.ts";
-export { limitUse, type LimitUse, type WindowUse } from "./limit-use.ts";
+export { limitUse, type LimitUse, type WindowUse } from "./inspect/limit-use.ts";
 export { loadParts } from "./values/lazy.ts";
 
 /** What a replay of a run against the present code showed. */

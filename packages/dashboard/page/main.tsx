@@ -23,6 +23,7 @@ import {
 import { Dialog, Link, Problem } from "./parts/basic.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
+import { OperateScreen } from "./screens/operate.tsx";
 import { RunScreen } from "./screens/run.tsx";
 import { filters, RunsScreen } from "./screens/runs.tsx";
 
@@ -83,6 +84,7 @@ function Screen(): JSX.Element {
   if (first === "runs" && second !== "") return <RunScreen key={second} runId={second} />;
   if (first === "runs") return <RunsScreen />;
   if (first === "inbox") return <InboxScreen />;
+  if (first === "operate") return <OperateScreen />;
   if (first === "diff" && third !== "") return <DiffScreen before={second} after={third} />;
   return <Problem text="There is no such page." />;
 }
@@ -102,6 +104,9 @@ function Header(): JSX.Element {
         </Link>
         <Link to="/inbox" class={on("inbox")}>
           Inbox{waiting.value > 0 && <b>{waiting.value}</b>}
+        </Link>
+        <Link to="/operate" class={on("operate")}>
+          Operate
         </Link>
       </nav>
       <Search />
@@ -137,11 +142,9 @@ function Live(): JSX.Element | null {
 function Search(): JSX.Element {
   const isList = parts.value.length === 0 || (parts.value[0] === "runs" && parts.value.length === 1);
   const apply = (text: string): void => {
-    const { status, workflow, parent, text: rest } = readSearch(text);
-    if (isList) return setQuery({ status, workflow, parent, text: rest });
-    const query = new URLSearchParams(
-      Object.entries({ status, workflow, parent, text: rest }).filter(([, value]) => value !== ""),
-    );
+    const found = readSearch(text);
+    if (isList) return setQuery({ ...found });
+    const query = new URLSearchParams(Object.entries(found).filter(([, value]) => value !== ""));
     return go(`/?${query.toString()}`);
   };
   return (
@@ -158,7 +161,7 @@ function Search(): JSX.Element {
       <input
         id="search"
         aria-label="Search runs"
-        placeholder="status:failed workflow:loan id or label"
+        placeholder="status:failed tag:customer=42 id or label"
         autoComplete="off"
         spellcheck={false}
         key={isList ? searchOf(filters.value) : ""}

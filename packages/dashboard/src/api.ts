@@ -1,6 +1,16 @@
 /** What the page and the server say to each other. Types only. */
 
-import type { ForkPlan, Lineage, RunHead, RunStatus, Spend } from "@durable/core";
+import type {
+  ForkPlan,
+  Lineage,
+  Purged,
+  RunHead,
+  RunStatus,
+  ScheduleInfo,
+  Spend,
+  WorkflowPause,
+} from "@durable/core";
+import type { Fleet, LimitUse } from "@durable/core/tools";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/view";
 
 /** What the page learns first. */
@@ -25,7 +35,10 @@ export interface RunItem extends Pick<
   | "label"
   | "parent"
   | "blocked"
+  | "tags"
 > {
+  /** What the run shows of itself, in one line; missing when it shows nothing. */
+  readonly report?: string;
   /** True for a fork; a run with a parent that is not a fork is a child. */
   readonly isFork: boolean;
 }
@@ -104,6 +117,9 @@ export interface RunPage extends Omit<
   readonly output?: Plain;
   readonly error?: Plain;
   readonly parentRun: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+  /** What the run shows of itself; missing when it shows nothing. */
+  readonly report?: Plain;
   /** Forks and children that were made from this run; at most some. */
   readonly below: readonly RunItem[];
   /** True when the code of the workflow is here. */
@@ -201,10 +217,22 @@ export interface Inbox {
 /** What a fork would do. */
 export type PlanReply = Omit<ForkPlan, "blocked"> & { readonly blocked: string | null };
 
+/** What is not about single runs. A part is `null` where the storage does not keep it. */
+export interface Operations {
+  readonly schedules: readonly ScheduleInfo[] | null;
+  readonly fleet: Fleet;
+  readonly limits: LimitUse | null;
+  readonly paused: readonly WorkflowPause[];
+  readonly now: number;
+}
+
+/** What was removed, or with `dryRun` what would be. */
+export type Purge = Purged & { readonly dryRun: boolean };
+
 /** What an action did. */
 export interface ActionReply {
   /** In one sentence, for people. */
   readonly message: string;
-  /** The run to look at now: a fork, or the same run. */
+  /** The run to look at now: a fork, the same run, or "" when it is about none. */
   readonly runId: string;
 }

@@ -21,8 +21,10 @@ import * as actions from "./routes/actions.ts";
 import * as compare from "./routes/compare.ts";
 import * as live from "./routes/events.ts";
 import { inbox } from "./routes/inbox.ts";
+import * as operate from "./routes/operate.ts";
 import * as run from "./routes/run.ts";
 import * as runs from "./routes/runs.ts";
+import * as steer from "./routes/steer.ts";
 import { summaries } from "./routes/summaries.ts";
 import { assertHost, assertSameOrigin, safeHeaders } from "./security.ts";
 import type { Session } from "./api.ts";
@@ -32,7 +34,7 @@ export type Dashboard = (request: Request) => Promise<Response>;
 
 interface Route {
   readonly method: "GET" | "POST";
-  /** `:run` stands for the id of a run. */
+  /** `:run` stands for the id of a run; other names after a colon become `params`, and part of the action. */
   readonly path: string;
   readonly does: ActionType;
   readonly act: (service: Service, call: Call) => Response | Promise<Response>;
@@ -63,9 +65,20 @@ const routes: readonly Route[] = [
   post("runs/:run/plan", "read", actions.plan),
   post("runs/:run/answer", "answer", actions.answer),
   post("runs/:run/fork", "fork", actions.forkRun),
-  post("runs/:run/retry", "retry", actions.retry),
+  post("runs/:run/retry", "retry", steer.retry),
+  post("runs/:run/pause", "pause", steer.pause),
+  post("runs/:run/unpause", "unpause", steer.unpause),
+  post("runs/:run/messages/:topic", "send", steer.send),
   post("runs/:run/wake", "wake", actions.wake),
   post("runs/:run/cancel", "cancel", actions.cancel),
+  get("operations", operate.operations),
+  post("schedules/:schedule/pause", "schedule", operate.pauseSchedule),
+  post("schedules/:schedule/resume", "schedule", operate.resumeSchedule),
+  post("schedules/:schedule/trigger", "schedule", operate.triggerSchedule),
+  post("schedules/:schedule/delete", "schedule", operate.deleteSchedule),
+  post("workflows/:workflow/pause", "pause", operate.pauseWorkflow),
+  post("workflows/:workflow/unpause", "unpause", operate.unpauseWorkflow),
+  post("purge", "purge", operate.purge),
 ];
 
 /** Creates one handler `(Request) => Promise<Response>` with the page and its data. */
@@ -94,16 +107,28 @@ async function respond(service: Service, request: Request): Promise<Response> {
   if (!path.startsWith("api/")) return file(service, request, path);
   assertSameOrigin(request);
   if (path === "api/session" && request.method === "POST") return openSession(service, request);
-  const { route, runId } = find(request, path.slice("api/".length));
-  const no = await refuse(service, request, { type: route.does, ...(runId === "" ? {} : { runId }) });
-  return no ?? route.act(service, { request, url, runId });
+  const { route, runId, params } = find(request, path.slice("api/".length));
+  const no = await refuse(service, request, {
+    type: route.does,
+    ...(runId === "" ? {} : { runId }),
+    ...params,
+  });
+  return no ?? route.act(service, { request, url, runId, params });
 }
 
-function find(request: Request, path: string): { route: Route; runId: string } {
+interface Found {
+  readonly route: Route;
+  readonly runId: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+function find(request: Request, path: string): Found {
   const parts = path.split("/");
   const fits = routes.filter((route) => {
     const wanted = route.path.split("/");
-    return wanted.length === parts.length && wanted.every((part, i) => part === ":run" || part === parts[i]);
+    return (
+      wanted.length === parts.length && wanted.every((part, i) => part.startsWith(":") || part === parts[i])
+    );
   });
   const method = request.method === "HEAD" ? "GET" : request.method;
   const route = fits.find((each) => each.method === method);
@@ -111,8 +136,21 @@ function find(request: Request, path: string): { route: Route; runId: string } {
     throw fits.length === 0
       ? new Refusal("no-route", "There is no such route.")
       : new Refusal("method-not-allowed", `Use ${fits.map((each) => each.method).join(" or ")}.`);
-  const at = route.path.split("/").indexOf(":run");
-  return { route, runId: at === -1 ? "" : run.checkedId(parts[at] ?? "") };
+  const params: Record<string, string> = {};
+  let runId = "";
+  for (const [i, part] of route.path.split("/").entries()) {
+    if (part === ":run") runId = run.checkedId(parts[i] ?? "");
+    else if (part.startsWith(":")) params[part.slice(1)] = decoded(parts[i] ?? "");
+  }
+  return { route, runId, params };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new Refusal("invalid-query", "The path is not valid percent-encoded UTF-8.");
+  }
 }
 
 /** Exchanges the token for a cookie. */

@@ -7,13 +7,30 @@ import { Live } from "./live.ts";
 import { Sessions } from "./security.ts";
 
 /** What a request wants to do, for `authorize`. */
-export type ActionType = "read" | "answer" | "fork" | "retry" | "wake" | "cancel";
+export type ActionType =
+  | "read"
+  | "answer"
+  | "fork"
+  | "retry"
+  | "wake"
+  | "cancel"
+  | "pause"
+  | "unpause"
+  | "send"
+  | "schedule"
+  | "purge";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
   /** Given for everything that is about one run. */
   readonly runId?: string;
+  /** Given for a `pause` or `unpause` of all runs of a workflow. */
+  readonly workflow?: string;
+  /** Given for `schedule`, which pauses, resumes, triggers or removes one: its name. */
+  readonly schedule?: string;
+  /** Given for `send`: the topic of the message. */
+  readonly topic?: string;
 }
 
 /** Decides about a request: true allows it, false answers 403, a Response is sent as it is. */
@@ -27,8 +44,8 @@ export interface DashboardOptions {
   /** The app that has the storage and the code of the workflows. Either this or `storage` is required. */
   readonly app?: App | undefined;
   /**
-   * Where the journals are, if there is no `app`. The page then shows runs, takes answers, wakes and cancels,
-   * but cannot fork or retry, which need the code.
+   * Where the journals are, if there is no `app`. The page then shows runs, takes answers and messages, and
+   * pauses, wakes, retries and cancels, but cannot fork, which needs the code.
    */
   readonly storage?: Storage | undefined;
   /** Signs resume tokens, if there is no `app` and the storage keeps no secret. */
@@ -80,6 +97,8 @@ export interface Call {
   readonly url: URL;
   /** The run of the path; "" where the path names none. */
   readonly runId: string;
+  /** Other names of the path. */
+  readonly params: Readonly<Record<string, string>>;
 }
 
 const known =

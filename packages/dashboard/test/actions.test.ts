@@ -150,17 +150,21 @@ describe("a fork", () => {
   });
 });
 
-test("retry of a failed run is a fork from the call that failed", async () => {
+test("retry continues a failed run in place, with and without the code", async () => {
   await flaky.with({ storage, secret }).run(undefined, { id: "f1" });
   expect(await site.get<RunPage>("runs/f1")).toMatchObject({ status: "failed" });
   [fails, calls] = [false, []];
-  const before = await entriesOf("f1");
   const { body } = await site.post<ActionReply>("runs/f1/retry");
-  expect(await get(body.runId).result()).toBe("done");
+  expect(body).toEqual({ message: "The run continues.", runId: "f1" });
+  expect(await get("f1").result()).toBe("done");
   expect(calls).toEqual(["after"]);
-  expect(await entriesOf("f1")).toBe(before);
-  expect((await site.post<Refused>(`runs/${body.runId}/retry`)).status).toBe(409);
-  expect((await bare.post<Refused>("runs/f1/retry")).body.error.code).toBe("no-code");
+  expect((await site.post<Refused>("runs/f1/retry")).status).toBe(409);
+  fails = true;
+  await flaky.with({ storage, secret }).run(undefined, { id: "f2" });
+  const bared = await bare.post<ActionReply>("runs/f2/retry");
+  expect(bared.body.message).toBe("The run continues when a worker takes it.");
+  expect(await bare.get<RunPage>("runs/f2")).toMatchObject({ status: "running" });
+  expect((await bare.post<Refused>("runs/f2/retry")).body.error.code).toBe("no-code");
 });
 
 test("wake ends a sleep; what does not sleep says so", async () => {

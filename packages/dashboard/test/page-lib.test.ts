@@ -7,7 +7,7 @@ import { chatOf, chatOfChunks } from "../page/lib/chat.ts";
 import { fieldOf, readForm } from "../page/lib/form.ts";
 import { duration } from "../page/lib/format.ts";
 import { grouped } from "../page/lib/grouping.ts";
-import { readSearch, searchOf } from "../page/lib/query.ts";
+import { readSearch, searchOf, tagText } from "../page/lib/query.ts";
 import { wordDiff } from "../page/lib/words.ts";
 
 const formOf = (schema: z.ZodType) => fieldOf(toJSONSchema(schema, { io: "input" }) as never)!;
@@ -166,9 +166,12 @@ test("forks stand below their parents, and a group stands where its first run st
 });
 
 test("the search box and the filters are two ways to say the same", () => {
-  const filters = { status: "failed,suspended", workflow: "loan", parent: "", text: "some words" };
+  const filters = { status: "failed,suspended", workflow: "loan", parent: "", tag: "", text: "some words" };
   expect(readSearch(searchOf(filters))).toEqual(filters);
   expect(readSearch("status:waiting")).toMatchObject({ status: "suspended" });
+  const tag = `${tagText("customer", "42")},${tagText("team", "red, or blue")}`;
+  expect(readSearch(searchOf({ ...filters, tag }))).toEqual({ ...filters, tag });
+  expect(readSearch("tag:a=1 tag:b=2 x")).toMatchObject({ tag: "a=1,b=2", text: "x" });
 });
 
 test("durations have at most two units", () => {

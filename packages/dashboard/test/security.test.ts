@@ -26,8 +26,17 @@ const reads = [
   "runs/r1/stream?key=one",
   "runs/r1/tree",
   "runs/r1/export",
+  "operations",
 ];
-const changes = ["plan", "answer", "fork", "retry", "wake", "cancel"];
+const changes = [
+  ...["plan", "answer", "fork", "retry", "wake", "cancel", "pause", "unpause", "messages/note"].map(
+    (name) => `runs/r1/${name}`,
+  ),
+  ...["pause", "resume", "trigger", "delete"].map((name) => `schedules/daily/${name}`),
+  "workflows/one/pause",
+  "workflows/one/unpause",
+  "purge",
+];
 
 const codeOf = async (response: Response): Promise<string> =>
   ((await response.json()) as { error: { code: string } }).error.code;
@@ -40,7 +49,7 @@ async function everywhere(headers: Record<string, string>): Promise<Set<string>>
     seen.add(`${response.status} ${await codeOf(response)}`);
   }
   for (const path of changes) {
-    const response = await site.fetch(`/api/runs/r1/${path}`, {
+    const response = await site.fetch(`/api/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body: "{}",
@@ -167,8 +176,8 @@ describe("the options", () => {
 
   test("read-only refuses every action, and still shows", async () => {
     const quiet = new Site({ app, readOnly: true });
-    for (const action of changes.filter((name) => name !== "plan")) {
-      const { status, body } = await quiet.post<{ error: { code: string } }>(`runs/r1/${action}`);
+    for (const action of changes.filter((name) => !name.endsWith("/plan"))) {
+      const { status, body } = await quiet.post<{ error: { code: string } }>(action);
       expect([status, body.error.code], action).toEqual([403, "read-only"]);
     }
     expect(await quiet.get("runs/r1")).toMatchObject({ runId: "r1" });

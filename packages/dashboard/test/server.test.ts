@@ -48,6 +48,13 @@ describe("the list", () => {
     expect((await all("parent=loan-7")).toSorted()).toEqual(["loan-7-again", "loan-7-cautious"]);
     expect(await all("text=CAUTIOUS%20policy")).toEqual(["loan-7-cautious"]);
     expect(await all("text=nothing")).toEqual([]);
+    expect(await all("tag=customer%3D42")).toEqual(["order-42"]);
+    expect(await all("tag=customer%3D42,team%3Dharbour%252C%2520north&status=suspended")).toEqual([
+      "order-42",
+    ]);
+    expect(await all("tag=customer%3D43")).toEqual([]);
+    expect((await site.fetch("/api/runs?tag=customer")).status).toBe(400);
+    expect((await site.fetch("/api/runs?tag=a%3D%25zz")).status).toBe(400);
     expect((await site.fetch("/api/runs?status=lost")).status).toBe(400);
     expect((await site.fetch("/api/runs?cursor=9.x")).status).toBe(400);
   });
@@ -55,7 +62,7 @@ describe("the list", () => {
   test("says how many there are, and tells forks from children", async () => {
     const counts = await site.get<Counts>("counts");
     expect(counts.failed).toEqual({ count: 1, more: false });
-    expect(counts.suspended.count).toBe(4);
+    expect(counts.suspended.count).toBe(5);
     const { runs } = await site.get<RunList>("runs");
     const kind = (fits: (run: (typeof runs)[number]) => boolean) =>
       runs.filter(fits).map(({ isFork }) => isFork);

@@ -6,10 +6,10 @@
  * view.2. The entries are those of `run.entries()`: one chapter, inherited entries first, values decoded.
  */
 
+import { isBeginning } from "../journal/kinds.ts";
 import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
 import { RunState } from "../journal/fold.ts";
 import { nameOf } from "../journal/keys.ts";
-import { isBeginning } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
 import { busyMs } from "./axis.ts";
@@ -36,6 +36,8 @@ export interface WaitView {
   readonly schema: unknown;
   /** True when an answer was recorded that no driver has looked at yet. */
   readonly answered: boolean;
+  /** It waits for a message of this topic, and not for an answer. */
+  readonly topic?: string;
 }
 
 /** Sums over the rows of a run. */
@@ -190,6 +192,7 @@ function waitsOf(state: RunState): WaitView[] {
     note: opened.note,
     schema: opened.schema,
     answered: answer !== null,
+    ...(opened.topic === undefined ? {} : { topic: opened.topic }),
   }));
 }
 

@@ -42,3 +42,28 @@ test("a fork that is cancelled before it is driven cleans up, because its regist
   expect(log.at(-1)).toBe("tell f");
   expect(await flow.get("r").outcome()).toMatchObject({ status: "suspended" });
 });
+
+test("a fork inside one branch inherits nothing of the clean-up of its sibling", async () => {
+  const on = lab();
+  const log: string[] = [];
+  const flow = durable("branches", (ctx) =>
+    ctx.parallel({
+      work: async (c) => {
+        await c.step("draft", () => void log.push(`draft ${ctx.runId}`));
+        return c.suspend("ok");
+      },
+      guard: async (c) => {
+        c.onCancel((clean) => clean.step("tell", () => void log.push(`tell ${ctx.runId}`)));
+        return c.suspend("stop");
+      },
+    }),
+  ).with(on);
+  await runOf(on, flow);
+  await on.world.run(flow.cancel("r"));
+  await failureOf(on.world.run(flow.get("r").result()));
+  const fork = await on.world.run(flow.fork("r", { from: "parallel[work]/draft", id: "f" }));
+  await failureOf(on.world.run(fork.result()));
+  await on.world.run(fork.cancel());
+  await failureOf(on.world.run(fork.result()));
+  expect(log).toEqual(["draft r", "tell r", "draft f", "tell f"]);
+});

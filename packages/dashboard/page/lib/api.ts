@@ -6,7 +6,9 @@ import type {
   DiffPage,
   EntryPage,
   Inbox,
+  Operations,
   PlanReply,
+  Purge,
   RunList,
   RunPage,
   Session,
@@ -119,9 +121,29 @@ export const postAnswer = (runId: string, key: string, value: unknown): Promise<
   send(`${about(runId)}/answer`, { key, value });
 export const postAction = (
   runId: string,
-  action: "retry" | "wake" | "cancel",
+  action: "retry" | "wake" | "cancel" | "pause" | "unpause",
   body: object = {},
 ): Promise<ActionReply> => send(`${about(runId)}/${action}`, body);
+
+export const postMessage = (runId: string, topic: string, payload: unknown): Promise<ActionReply> =>
+  send(`${about(runId)}/messages/${encodeURIComponent(topic)}`, { payload });
+
+export const getOperations = (): Promise<Operations> => ask("operations");
+export const postSchedule = (
+  name: string,
+  action: "pause" | "resume" | "trigger" | "delete",
+): Promise<ActionReply> => send(`schedules/${encodeURIComponent(name)}/${action}`, {});
+export const postWorkflow = (
+  name: string,
+  action: "pause" | "unpause",
+  reason: string,
+): Promise<ActionReply> => send(`workflows/${encodeURIComponent(name)}/${action}`, { reason });
+export const postPurge = (body: {
+  readonly olderThan: string;
+  readonly status: readonly string[];
+  readonly workflow: string;
+  readonly dryRun: boolean;
+}): Promise<Purge> => send("purge", body);
 
 export const exportHref = (runId: string, redact: boolean): string =>
   hrefOf(`/api/${about(runId)}/export?redact=${redact ? 1 : 0}`);

@@ -7,9 +7,15 @@ export interface Filters {
   readonly workflow: string;
   readonly text: string;
   readonly parent: string;
+  /** `customer=42,team=red`: each name and value encoded, because they may have commas and spaces. */
+  readonly tag: string;
 }
 
-const names = ["status", "workflow", "parent"] as const;
+const names = ["status", "workflow", "parent", "tag"] as const;
+
+/** A tag as the address and the search box have it. */
+export const tagText = (name: string, value: string): string =>
+  `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
 
 /** What people say for the status that the library calls suspended. */
 const synonyms: Readonly<Record<string, RunStatus>> = {
@@ -18,15 +24,16 @@ const synonyms: Readonly<Record<string, RunStatus>> = {
   done: "completed",
 };
 
-/** `status:failed workflow:loan some text` */
+/** `status:failed workflow:loan tag:customer=42 some text`; a `tag` may be given again. */
 export function readSearch(search: string): Filters {
-  const filters = { status: "", workflow: "", parent: "", text: "" };
+  const filters = { status: "", workflow: "", parent: "", tag: "", text: "" };
   const words = search.split(/\s+/).filter((word) => word !== "");
   const rest = words.filter((word) => {
     const [name = "", ...value] = word.split(":");
     const known = names.find((each) => each === name);
     if (known === undefined) return true;
-    filters[known] = value.join(":");
+    const given = value.join(":");
+    filters[known] = known === "tag" && filters.tag !== "" ? `${filters.tag},${given}` : given;
     return false;
   });
   const status = filters.status

@@ -4,6 +4,7 @@ import type { RunStatus } from "@durable/core";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { shortId, statusName } from "../lib/format.ts";
+import { tagText } from "../lib/query.ts";
 import { go, hrefOf, isFile, runPath } from "../lib/router.ts";
 
 const statusClass: Readonly<Record<RunStatus, string>> = {
@@ -46,6 +47,21 @@ export function RunLink({ runId }: { runId: string }): JSX.Element {
   return (
     <Link to={runPath(runId)} class="id link" title={runId}>
       {shortId(runId)}
+    </Link>
+  );
+}
+
+/** A tag of a run; a click lists all runs with it. */
+export function TagLink({ name, value }: { name: string; value: string }): JSX.Element {
+  const text = `${name}=${value}`;
+  if (isFile) return <span class="tag">{text}</span>;
+  return (
+    <Link
+      to={`/?${new URLSearchParams({ tag: tagText(name, value) }).toString()}`}
+      class="tag"
+      title={`Runs with ${text}`}
+    >
+      {text}
     </Link>
   );
 }

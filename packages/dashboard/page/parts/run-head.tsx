@@ -1,23 +1,15 @@
 /** The head of a run: its status, what can be done, where it comes from, and its sums. */
 
-import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
-import { exported, exportHref, postAction } from "../lib/api.ts";
-import { cost, count, duration, plural } from "../lib/format.ts";
-import { diffPath, go, runPath } from "../lib/router.ts";
-import { copy, messageOf, now, say } from "../lib/state.ts";
-import { Dialog, Link, RunLink, Status } from "./basic.tsx";
+import { exported, exportHref } from "../lib/api.ts";
+import { clock, cost, count, duration, fullTime, plural } from "../lib/format.ts";
+import { diffPath } from "../lib/router.ts";
+import { copy, now } from "../lib/state.ts";
+import { Link, RunLink, Status, TagLink } from "./basic.tsx";
+import { Actions, type ActionsProps } from "./run-actions.tsx";
 
-export interface RunHeadProps {
-  readonly run: RunPage;
-  readonly canAct: boolean;
-  readonly onAnswer: () => void;
-  readonly onFork: () => void;
-  readonly onChange: () => void;
-}
-
-export function RunHead(props: RunHeadProps): JSX.Element {
+export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX.Element {
   const { run, canAct } = props;
   return (
     <div class="head">
@@ -33,106 +25,13 @@ export function RunHead(props: RunHeadProps): JSX.Element {
       </button>
       {run.version !== null && <span class="tag">version {run.version}</span>}
       {run.chapter > 1 && <span class="tag">chapter {run.chapter}</span>}
+      {Object.entries(run.tags).map(([name, value]) => (
+        <TagLink key={name} name={name} value={value} />
+      ))}
       <span class="sp" />
       {canAct && <Actions {...props} />}
       {exported === null && <Share run={run} />}
     </div>
-  );
-}
-
-function Action({
-  name,
-  main = false,
-  onClick,
-}: {
-  name: string;
-  main?: boolean;
-  onClick: () => void;
-}): JSX.Element {
-  return (
-    <button type="button" class={main ? "btn p" : "btn"} onClick={onClick}>
-      {name}
-    </button>
-  );
-}
-
-/** Only what is possible now. */
-function Actions({ run, onAnswer, onFork, onChange }: RunHeadProps): JSX.Element {
-  const cancelling = useSignal(false);
-  const act = async (action: "retry" | "wake"): Promise<void> => {
-    try {
-      const { message, runId } = await postAction(run.runId, action);
-      say(message);
-      onChange();
-      if (runId !== run.runId) go(runPath(runId));
-    } catch (error) {
-      say(messageOf(error), true);
-    }
-  };
-  const waits = run.waits.some(({ answered }) => !answered);
-  const isStuck = run.status === "failed" || run.status === "blocked";
-  const isAsleep = run.rows.some(({ kind, status }) => kind === "sleep" && status === "open");
-  return (
-    <>
-      {waits && <Action name="Answer" main onClick={onAnswer} />}
-      {isStuck && run.hasCode && <Action name="Retry" main onClick={() => void act("retry")} />}
-      {isAsleep && <Action name="Wake" onClick={() => void act("wake")} />}
-      {run.hasCode && run.rows.length > 0 && <Action name="Fork" onClick={onFork} />}
-      {run.endedAt === null && run.workflow !== "" && (
-        <Action name="Cancel" onClick={() => (cancelling.value = true)} />
-      )}
-      {cancelling.value && (
-        <CancelDialog run={run} onClose={() => (cancelling.value = false)} onChange={onChange} />
-      )}
-    </>
-  );
-}
-
-function CancelDialog({
-  run,
-  onClose,
-  onChange,
-}: {
-  run: RunPage;
-  onClose: () => void;
-  onChange: () => void;
-}): JSX.Element {
-  const reason = useSignal("");
-  const cancel = async (): Promise<void> => {
-    try {
-      say((await postAction(run.runId, "cancel", { reason: reason.value })).message);
-    } catch (error) {
-      say(messageOf(error), true);
-    }
-    onClose();
-    onChange();
-  };
-  return (
-    <Dialog title="Cancel this run?" onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void cancel();
-        }}
-      >
-        <p>
-          Run <b>{run.runId}</b> and its children end now. What is recorded stays, and can still be forked.
-        </p>
-        <label>
-          Reason <small>optional</small>
-          <input value={reason.value} onInput={(event) => (reason.value = event.currentTarget.value)} />
-        </label>
-        <div class="buttons">
-          <button type="submit" class="btn danger">
-            Cancel the run
-          </button>
-          <button type="button" class="btn" onClick={onClose}>
-            Keep it running
-          </button>
-        </div>
-      </form>
-    </Dialog>
   );
 }
 
@@ -169,6 +68,20 @@ export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
       {blocked !== null && (
         <div class="banner blocked" role="status">
           <b>Blocked</b> {blocked.message} <span class="tag">{blocked.code}</span>
+        </div>
+      )}
+      {run.undoing !== null && (
+        <div class="banner" role="status">
+          <b>{run.undoing.status === "cancelled" ? "Cancelling" : "Failing"}</b> since{" "}
+          {clock(run.undoing.since, now.value)}
+          <span class="soft">Its clean-ups and compensations run.</span>
+        </div>
+      )}
+      {run.paused !== null && (
+        <div class="banner" role="status">
+          <b>Paused</b> since {clock(run.paused.since, now.value)}
+          {typeof run.paused.reason === "string" && `: ${run.paused.reason}`}
+          <span class="soft">Answers and messages are recorded.</span>
         </div>
       )}
       {parentRun !== null && (
@@ -211,6 +124,9 @@ export function Stats({ run }: { run: RunPage }): JSX.Element {
         name="Steps"
         value={`${totals.settled}${totals.failedAttempts > 0 ? `, ${plural(totals.failedAttempts, "failed attempt")}` : ""}`}
       />
+      {run.deadline !== null && endedAt === null && (
+        <Stat name="Has to end by" value={fullTime(run.deadline).slice(0, 16)} />
+      )}
       {tokens > 0 && (
         <Stat name="Tokens" value={`${count(spent.inputTokens)} in, ${count(spent.outputTokens)} out`} />
       )}

@@ -5,7 +5,7 @@ import type { RunItem, Summary } from "../../src/api.ts";
 import { clock, cost, count, duration, fullTime, shortId } from "../lib/format.ts";
 import { runPath } from "../lib/router.ts";
 import { now } from "../lib/state.ts";
-import { Link, Status } from "./basic.tsx";
+import { Link, Status, TagLink } from "./basic.tsx";
 
 export const runsHeader = (
   <div class="virtual-head run-line" role="row" aria-rowindex={1}>
@@ -50,6 +50,12 @@ export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): 
       </span>
       <span role="gridcell" class="c3">
         <What item={item} summary={summary} isBelow={isBelow} />
+        <Tags tags={item.tags} />
+        {item.report !== undefined && (
+          <span class="soft" title={item.report}>
+            {item.report}
+          </span>
+        )}
       </span>
       <span role="gridcell" class="c4 n soft" title={fullTime(createdAt)}>
         {clock(createdAt, now.value)}
@@ -130,8 +136,24 @@ function What({
   return null;
 }
 
+/** A few; all of them are on the page of the run. */
+const mostTags = 3;
+
+function Tags({ tags = {} }: { tags: RunItem["tags"] }): JSX.Element {
+  return (
+    <>
+      {Object.entries(tags)
+        .slice(0, mostTags)
+        .map(([name, value]) => (
+          <TagLink key={name} name={name} value={value} />
+        ))}
+    </>
+  );
+}
+
 function tookOf({ status, createdAt, updatedAt, workflow }: RunItem, summary: Summary | undefined): string {
   if (workflow === "") return "";
-  const isOpen = status === "running" || status === "suspended" || status === "blocked";
+  const isOpen =
+    status === "running" || status === "suspended" || status === "paused" || status === "blocked";
   return duration((isOpen ? now.value : (summary?.endedAt ?? updatedAt)) - createdAt);
 }

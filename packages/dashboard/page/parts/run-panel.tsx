@@ -31,6 +31,12 @@ export function RunPanel({ run }: { run: RunPage }): JSX.Element {
             <Value value={run.error} label="the reason" />
           </>
         )}
+        {"report" in run && (
+          <>
+            <h2>Report</h2>
+            <Value value={run.report ?? null} label="the report" />
+          </>
+        )}
         <h2>Input</h2>
         {messages.length > 0 ? (
           <Chat messages={messages} live={false} />
@@ -54,6 +60,7 @@ function Leftovers({ run }: { run: RunPage }): JSX.Element | null {
     ["Recorded, but not used by the code", run.orphans],
     ["Still running at the end, and dropped", run.abandoned],
     ["Failed, and never looked at", run.unawaited],
+    ["Could not be undone", run.uncompensated],
   ] as const;
   const some = lists.filter(([, keys]) => keys.length > 0);
   if (some.length === 0) return null;

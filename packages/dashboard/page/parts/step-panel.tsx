@@ -225,7 +225,9 @@ function Buttons({ row, run, canFork, onFork, onAnswer }: BodyProps): JSX.Elemen
   const isCall = row.kind !== "branch" && row.kind !== "parallel" && row.kind !== "race";
   const hasOutput =
     row.kind === "step" || row.kind === "stream" || row.kind === "suspend" || row.kind === "child";
-  const waits = run.waits.some(({ key, answered }) => key === row.key && !answered);
+  const waits = run.waits.some(
+    ({ key, answered, topic }) => key === row.key && !answered && topic === undefined,
+  );
   if (!canFork && !waits) return null;
   return (
     <div class="buttons">

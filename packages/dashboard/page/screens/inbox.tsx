@@ -93,7 +93,7 @@ export function InboxScreen(): JSX.Element {
 function Nothing(): JSX.Element {
   return (
     <div class="card">
-      <Empty title="Nobody has to answer anything now.">
+      <Empty title="No run waits for an answer now.">
         A run waits here when its code calls
         <br />
         <code>await ctx.suspend("approve", {"{ schema }"})</code>

@@ -67,7 +67,7 @@ function useRun(run: RunPage): RunState {
     if (canFork && key !== undefined) fork.value = { key, how };
   };
   const openAnswer = (key?: string): void => {
-    answer.value = key ?? run.waits.find(({ answered }) => !answered)?.key ?? null;
+    answer.value = key ?? run.waits.find((wait) => !wait.answered && wait.topic === undefined)?.key ?? null;
   };
   useKeys({
     f: () => openFork("from"),
@@ -81,7 +81,9 @@ function useRun(run: RunPage): RunState {
 
 function RunView({ run, onChange }: RunViewProps): JSX.Element {
   const { chosen, canAct, canFork, fork, answer, openFork, openAnswer } = useRun(run);
-  const wait = run.waits.find(({ key, answered }) => key === answer.value && !answered);
+  const wait = run.waits.find(
+    ({ key, answered, topic }) => key === answer.value && !answered && topic === undefined,
+  );
   return (
     <div class="card run">
       <RunHead

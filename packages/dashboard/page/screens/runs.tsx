@@ -24,6 +24,7 @@ export const filters = computed<Filters>(() => ({
   workflow: queryOf("workflow"),
   text: queryOf("text"),
   parent: queryOf("parent"),
+  tag: queryOf("tag"),
 }));
 
 export function RunsScreen(): JSX.Element {
@@ -227,7 +228,7 @@ function NoRuns(): JSX.Element {
           <button
             type="button"
             class="btn"
-            onClick={() => setQuery({ status: null, workflow: null, text: null, parent: null })}
+            onClick={() => setQuery({ status: null, workflow: null, text: null, parent: null, tag: null })}
           >
             Clear the filters
           </button>

@@ -7,7 +7,7 @@
 
 import { DurableError, type ForkOptions, type ResumeResult, type SuspendPoint } from "@durable/core";
 import { wakeRun } from "@durable/core/tools";
-import { viewRun, type RunView } from "@durable/core/view";
+import { viewRun } from "@durable/core/view";
 import type { ActionReply, PlanReply } from "../api.ts";
 import { json, Refusal } from "../errors.ts";
 import type { Call, Service } from "../options.ts";
@@ -32,6 +32,8 @@ export async function answer(service: Service, { request, runId }: Call): Promis
   const view = viewRun(await app.get(runId).entries());
   const wait = (await waitsOf(service, runId)).find((point) => point.key === key);
   if (wait === undefined) return reply(409, { message: said.duplicate, runId });
+  if (wait.topic !== undefined)
+    return reply(409, { message: `This call waits for a message: send one to "${wait.topic}".`, runId });
   // Without the code the answer is checked by the process that has it.
   const answered = code.has(view.workflow)
     ? app.resume(wait.token, body["value"])
@@ -50,7 +52,7 @@ export async function answer(service: Service, { request, runId }: Call): Promis
 
 async function waitsOf({ app }: Service, runId: string): Promise<readonly SuspendPoint[]> {
   const outcome = await app.get(runId).outcome();
-  return outcome.status === "suspended" || outcome.status === "blocked" ? outcome.waiting : [];
+  return "waiting" in outcome ? outcome.waiting : [];
 }
 
 /** The result of work, or what `look` finds, once some time has passed. */
@@ -99,32 +101,13 @@ function forkOptions(body: Readonly<Record<string, unknown>>): ForkOptions {
   };
 }
 
-async function assertCode({ app, code }: Service, runId: string): Promise<RunView> {
-  const view = viewRun(await app.get(runId).entries());
-  if (code.has(view.workflow)) return view;
+async function assertCode({ app, code }: Service, runId: string): Promise<void> {
+  const { workflow } = viewRun(await app.get(runId).entries());
+  if (code.has(workflow)) return;
   throw new Refusal(
     "no-code",
-    `The code of workflow "${view.workflow}" is not loaded here. Start the dashboard with the app that has it.`,
+    `The code of workflow "${workflow}" is not loaded here. Start the dashboard with the app that has it.`,
   );
-}
-
-/** A failed run is forked from the call that failed; any other run that has not ended is driven again. */
-export async function retry(service: Service, { runId }: Call): Promise<Response> {
-  const view = await assertCode(service, runId);
-  if (view.status === "completed" || view.status === "cancelled")
-    throw new DurableError("conflict", `Run ${runId} is ${view.status}. Fork it to run a part of it again.`);
-  if (view.status !== "failed") return drive(service, runId, "The run is driven again.");
-  const failed = view.rows.findLast(
-    ({ key, status, kind, error }) =>
-      status === "failed" && kind !== "branch" && error !== undefined && !key.endsWith("/compensate"),
-  );
-  if (failed === undefined)
-    throw new DurableError(
-      "conflict",
-      `No recorded call of run ${runId} failed, so there is no place to retry from. Fork it instead.`,
-    );
-  const fork = await service.app.get(runId).fork({ from: failed.key, label: "retry" });
-  return reply(200, { message: `A fork runs "${failed.key}" again.`, runId: fork.id });
 }
 
 /** Ends the sleeps of a run. Where the code is, the run is driven at once. */
@@ -136,7 +119,8 @@ export async function wake(service: Service, { runId }: Call): Promise<Response>
   return service.code.has(workflow) ? drive(service, runId, message) : reply(200, { message, runId });
 }
 
-async function drive(service: Service, runId: string, message: string): Promise<Response> {
+/** Drives a run, and answers when it stops, or after some time. */
+export async function drive(service: Service, runId: string, message: string): Promise<Response> {
   const driving = service.app.advance(runId);
   await within(
     driving.then(() => true),

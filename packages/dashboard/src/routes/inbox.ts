@@ -14,9 +14,12 @@ export async function inbox({ app }: Service, { url }: Call): Promise<Response> 
   const items = await Promise.all(
     page.runs.map(async ({ runId, workflow }) => {
       const { waits } = viewRun(await app.get(runId).entries());
-      return waits
-        .filter(({ answered }) => !answered)
-        .map((wait) => ({ runId, workflow, wait: waitOf(wait) }));
+      return (
+        waits
+          // Messages are sent by programs; the page of the run can send one.
+          .filter(({ answered, topic }) => !answered && topic === undefined)
+          .map((wait) => ({ runId, workflow, wait: waitOf(wait) }))
+      );
     }),
   );
   return json(200, { items: items.flat(), next: page.next } satisfies Inbox);

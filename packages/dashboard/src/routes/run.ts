@@ -39,12 +39,27 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
     rows: rows.map((row) => rowOf(row, service)),
     waits: waits.map(waitOf),
     parentRun: view.lineage?.parent ?? childOf?.runId ?? null,
+    tags: head?.tags ?? {},
+    ...(await reportOf(service, runId, head)),
     below: below.runs.map(itemOf),
     hasCode: service.code.has(view.workflow),
     entries: entries.length,
     now,
     ...shown(view, { input, output, error }),
   };
+}
+
+/** The text beside the journal may be sealed, so the value comes from the outcome. */
+async function reportOf({ app }: Service, runId: string, head: RunHead | undefined): Promise<object> {
+  if (head?.report === undefined) return {};
+  try {
+    const { report } = await app.get(runId).outcome();
+    return report === undefined ? {} : { report: plain(report, { textLength }) };
+  } catch (error) {
+    // The outcome has tokens, which cannot be made here.
+    if (DurableError.is(error, "no-secret")) return {};
+    throw error;
+  }
 }
 
 function shown(view: RunView, values: object): object {

@@ -9,7 +9,8 @@ import type { ListPage, RunHead, RunStatus } from "@durable/core";
 import type { Counts, RunItem, RunList } from "../api.ts";
 import { json, Refusal } from "../errors.ts";
 import type { Call, Service } from "../options.ts";
-import { listIn, numberIn } from "./request.ts";
+import { describe } from "../text.ts";
+import { listIn, numberIn, tagsIn } from "./request.ts";
 
 const statuses: readonly RunStatus[] = [
   "blocked",
@@ -37,6 +38,7 @@ export async function listRuns({ app }: Service, { url }: Call): Promise<Respons
   const workflow = listIn(url, "workflow");
   const parent = url.searchParams.get("parent") ?? "";
   const text = (url.searchParams.get("text") ?? "").toLowerCase();
+  const tags = tagsIn(url);
   const segments = segmentsOf(url);
   let { index, inner } = readCursor(url.searchParams.get("cursor"), segments.length);
   const found: RunHead[] = [];
@@ -45,6 +47,7 @@ export async function listRuns({ app }: Service, { url }: Call): Promise<Respons
     const page: ListPage = await app.list({
       ...(workflow.length === 0 ? {} : { workflow }),
       ...(parent === "" ? {} : { parent }),
+      tags,
       status,
       limit: text === "" ? limit - found.length : scanPage,
       cursor: inner,
@@ -90,8 +93,22 @@ function matches({ runId, label, workflow }: RunHead, text: string): boolean {
 export function itemOf(head: RunHead): RunItem {
   const { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } = head;
   const isFork = parent !== null && head.ancestors.length > 0;
-  const item = { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, isFork };
-  return blocked === undefined ? item : { ...item, blocked };
+  const { tags, report } = head;
+  return {
+    runId,
+    workflow,
+    status,
+    wakeAt,
+    createdAt,
+    updatedAt,
+    steps,
+    label,
+    parent,
+    isFork,
+    ...(blocked === undefined ? {} : { blocked }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(report === undefined ? {} : { report: describe(report) }),
+  };
 }
 
 /** More than this many runs of a status are not counted. */

@@ -113,6 +113,12 @@ function smallWorkflows(pace: number, gate: Promise<void>) {
     const text = await ctx.child(child, "German");
     return ctx.step("upload", () => text);
   });
+  const order = durable("order", async (ctx, boxes: number) => {
+    await ctx.step("pick", () => boxes);
+    ctx.report({ picked: boxes, of: 5, next: "waits for the carrier" });
+    const note = await ctx.receive<string>("carrier");
+    return ctx.step("hand over", () => `to ${note}`);
+  });
   const words = "Once upon a time the sea rose twice a day, and nobody asked why.".split(" ");
   const story = durable("story", async (ctx) => {
     const stream = ctx.stream("tell", async function* () {
@@ -126,7 +132,7 @@ function smallWorkflows(pace: number, gate: Promise<void>) {
     await stream;
     return "told";
   });
-  return { embed, brief, nap, child, parent, story };
+  return { embed, brief, nap, child, parent, order, story };
 }
 
 export interface Journals {
@@ -184,6 +190,11 @@ export async function createJournals(
   await app.start("research-brief", "locks", { id: "brief-0" });
   await stopped(app, "brief-0");
   await app.cancel("brief-0", "no longer needed");
+  const tags = { customer: "42", team: "harbour, north" };
+  await app.start("order", 3, { id: "order-42", tags });
+  await stopped(app, "order-42");
+  for (const [name, cron] of Object.entries({ digest: "0 9 * * 1", nightly: "30 2 * * *" }))
+    await app.schedule(name, small.order, { cron, timezone: "Europe/Paris", input: 1 });
   await blockedRun(storage);
   return {
     app,

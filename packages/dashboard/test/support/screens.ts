@@ -18,5 +18,10 @@ export const screens: Readonly<Record<string, string>> = {
   forks: "/runs/loan-7?tab=forks",
   journal: "/runs/loan-7?tab=journal&entry=5",
   story: "/runs/story-1?step=tell",
+  operate: "/operate",
+  "run-tags": "/runs/order-42",
+  "operate-workers": "/operate?tab=workers",
+  "operate-limits": "/operate?tab=limits",
+  "operate-clean-up": "/operate?tab=clean-up",
   diff: "/diff/loan-7/loan-7-cautious",
 };

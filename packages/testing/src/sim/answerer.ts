@@ -1,6 +1,7 @@
 /** The process that answers suspend points. Proven in test/sim.test.ts. */
 
 import type { App } from "@durable/core";
+import { failureFor } from "./failure-answers.ts";
 import type { AnswerAttempt, History, NotedWait } from "./history.ts";
 import { judgeFailure, judgeOutcome, noteBlocked, retryBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
@@ -60,15 +61,18 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
   const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
   const answered = valid ? answerOf(cluster, program, wait) : { value: program?.rubbish };
   if (answered === null) return;
-  const { value } = answered;
+  const failure = isGenerated(program) ? failureFor(cluster.plan, wait, history.answers.length) : null;
+  const value = failure === null ? answered.value : undefined;
   const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
   const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
   const attempted: AnswerAttempt = {
     ...wait,
     value,
+    ...(failure === null ? {} : { failure: failure.message }),
     id,
     how,
-    valid,
+    // No schema is asked about a failure.
+    valid: valid || failure !== null,
     status: null,
     from: scheduler.now,
     until: Number.POSITIVE_INFINITY,
@@ -78,7 +82,9 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
   const tries = random.chance(0.3) ? 2 : 1;
   const one = async (): Promise<void> => {
     try {
-      const { status, outcome } = await app[how](sent, value, id === null ? {} : { id });
+      const options = { ...(id === null ? {} : { id }), ...(failure === null ? {} : { error: failure }) };
+      const { status, outcome } = await app[how](sent, value, options);
+      if (failure !== null && status === "accepted") history.meet("an answer that is a failure");
       if (outcome !== undefined) judgeOutcome(cluster, outcome);
       history.meet(`an answer ${status}`);
       history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${status}`);
@@ -93,6 +99,11 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
     }
   };
   await Promise.all(Array.from({ length: tries }, one));
+}
+
+/** The workflows of others do not expect failures. */
+function isGenerated(program: Program | undefined): boolean {
+  return program?.perform === undefined;
 }
 
 function answerOf(

@@ -46,6 +46,17 @@ const entries = [
   "tag.set",
   "message.sent",
   "report.set",
+  "run.paused",
+  "run.unpaused",
+  "run.retried",
+];
+
+const steered = [
+  "a paused run",
+  "a retry",
+  "a run that missed its deadline",
+  "a run beside others with slots",
+  "an answer that is a failure",
 ];
 
 const blobs = [
@@ -185,6 +196,7 @@ export const toBeMet: readonly string[] = [
   ...purges,
   ...uncertain,
   ...undoing,
+  ...steered,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

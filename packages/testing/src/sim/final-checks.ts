@@ -19,6 +19,7 @@ import { coldStart } from "./cold-start.ts";
 import { decidedOutcomes } from "./effect-checks.ts";
 import { judgeFork } from "./fork-checks.ts";
 import { judgeMail } from "./mail-checks.ts";
+import { isTaken, type TakenAnswer } from "./failure-answers.ts";
 import { isReceive } from "./message-checks.ts";
 import type { AnswerAttempt, History } from "./history.ts";
 import type { ReplayPass } from "./replay-pass.ts";
@@ -111,15 +112,15 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
 }
 
 /** The answer that each wait of a run took, by key. */
-function answersTaken(entries: readonly WrittenEntry[]): Map<string, unknown> {
+function answersTaken(entries: readonly WrittenEntry[]): Map<string, TakenAnswer> {
   const kept = new Map<number, unknown>();
-  const taken = new Map<string, unknown>();
+  const taken = new Map<string, TakenAnswer>();
   // A fork continues the numbering of its parent.
   let seq = entries[0]?.base ?? 0;
-  for (const { kind, key = "", value, answer = 0 } of entries) {
+  for (const { kind, key = "", value, answer = 0, rejects = false } of entries) {
     seq += 1;
     if (kind === "suspend.answered") kept.set(seq, value);
-    if (kind === "suspend.resolved") taken.set(key, value ?? kept.get(answer));
+    if (kind === "suspend.resolved") taken.set(key, { value: value ?? kept.get(answer), rejects });
   }
   return taken;
 }
@@ -130,16 +131,17 @@ function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEn
     ({ key }) => key,
   );
   const receives = new Set(entries.filter((entry) => isReceive(history, run, entry)).map(({ key }) => key));
-  for (const [key, value] of answersTaken(entries)) {
+  for (const [key, taken] of answersTaken(entries)) {
     if (receives.has(key)) continue;
     const tries = sent.get(key) ?? [];
-    if (!tries.some((attempt) => isSame(attempt.value, value)))
-      history.violate("I6", `run ${run.runId}: ${key} took ${show(value)}, which was never sent to it`);
+    const what = show(taken.value);
+    if (!tries.some((attempt) => isTaken(attempt, taken, isSame)))
+      history.violate("I6", `run ${run.runId}: ${key} took ${what}, which was never sent to it`);
     for (const attempt of tries) {
-      if (isBinding(attempt) && !isSame(attempt.value, value))
+      if (isBinding(attempt) && !isTaken(attempt, taken, isSame))
         history.violate(
           "I6",
-          `run ${run.runId}: ${key} accepted ${show(attempt.value)} but took ${show(value)}`,
+          `run ${run.runId}: ${key} accepted ${attempt.failure ?? show(attempt.value)} but took ${what}`,
         );
     }
   }

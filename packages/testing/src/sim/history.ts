@@ -52,6 +52,8 @@ export interface NotedWait {
 /** An attempt to answer a suspend point. */
 export interface AnswerAttempt extends NotedWait {
   readonly value: unknown;
+  /** The message of the error, if the answer is a failure. */
+  readonly failure?: string;
   /** The id under which it may be sent again. */
   readonly id: string | null;
   readonly how: "resume" | "deliver";

@@ -8,6 +8,7 @@ import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
 import { withMail } from "./random-messages.ts";
 import { purgesOf } from "./random-purges.ts";
+import { failsAnswers } from "./failure-answers.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
@@ -121,6 +122,8 @@ export interface Plan {
   readonly privateChildren?: boolean;
   /** How many runs of a workflow are driven at the same time; no limit if missing. */
   readonly slots?: number;
+  /** True when some answers are failures. */
+  readonly failures?: boolean;
   /** True when processes have hooks, some of which fail; none if missing. */
   readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
@@ -136,7 +139,7 @@ export function planOf(seed: number): Plan {
   const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
   const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
-  return { ...plan, actions: all, deletesTogether, hooks };
+  return { ...plan, actions: all, deletesTogether, hooks, failures: failsAnswers(seed, plan.calm) };
 }
 
 function drawnPlan(seed: number): Plan {

@@ -34,6 +34,8 @@ export interface WrittenEntry {
   readonly tags?: Readonly<Record<string, string | null>>;
   /** The position of an answer or a message; negative for one that came with the chapter. */
   readonly answer?: number;
+  /** The answer is a failure. */
+  readonly rejects?: boolean;
   readonly topic?: string;
   /** The id of a message. */
   readonly id?: string;

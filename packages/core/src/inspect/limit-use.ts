@@ -1,6 +1,6 @@
-/** How much of the limits of a storage is used, for tools. Proven in test/limit-use.test.ts. */
+/** How much of the limits of a storage is used, for tools. Proven in test/inspect/limit-use.test.ts. */
 
-import type { SlotUse, Storage } from "./ports/storage.ts";
+import type { SlotUse, Storage } from "../ports/storage.ts";
 
 /** How much of a rate or of a limit of steps is used. */
 export interface WindowUse {
