@@ -6,18 +6,18 @@ import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
-import { listRuns, openRun, outside } from "./runs/lookup.ts";
+import { openRun } from "./runs/lookup.ts";
 import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import type { SendOptions, SendResult } from "./runs/send.ts";
-import { Suspects } from "./runs/suspects.ts";
+import type { Sweep, SweepOptions } from "./inspect/sweep.ts";
 import { later } from "./runs/load-later.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
 import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, start, type StartOptions } from "./run.ts";
+import type { ResumeOptions, ResumeResult } from "./runs/resume.ts";
+import { outside, Run, start, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
 import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
@@ -30,26 +30,6 @@ export interface AppOptions extends HostOptions {
    * advanced.
    */
   readonly workflows: readonly AnyWorkflow[];
-}
-
-/** Options of `app.sweep`. */
-export interface SweepOptions {
-  /** How many runs to advance at most; 1,000 by default. */
-  readonly limit?: number | undefined;
-  /** How many runs to advance at the same time; 16 by default. */
-  readonly concurrency?: number | undefined;
-}
-
-/** The result of a sweep. */
-export interface Sweep {
-  /** Where each advanced run stopped. */
-  readonly outcomes: readonly Outcome<unknown>[];
-  /** Runs whose advance threw, with the reason; they stay due. */
-  readonly failed: readonly { readonly runId: string; readonly error: unknown }[];
-  /** Runs that schedules have started in this sweep. */
-  readonly scheduled: readonly string[];
-  /** Some due runs of workflows that this app does not have; they are left for another process. */
-  readonly unknown: readonly string[];
 }
 
 /** Operations on the runs of several workflows. */
@@ -159,13 +139,15 @@ export function createApp(options: AppOptions): App {
         `This app has no workflow ${show(workflow)}. Add it to createApp({ workflows }).`,
       );
     },
-    resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
-    deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
+    resume: async (token, value, given = {}) =>
+      (await outside()).resume(host, token, { value, options: given }),
+    deliver: async (token, value, given = {}) =>
+      (await outside()).deliver(host, token, { value, options: given }),
     send: async (runId, topic, payload, given = {}) =>
-      (await outside()).send(host, runId, { topic, payload, options: given }),
+      (await later()).send(host, runId, { topic, payload, options: given }),
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
-    list: (query = {}) => listRuns(host, query),
+    list: async (query = {}) => (await later()).listRuns(host, query),
     cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), reason, given),
     pause: (workflow, reason) => pauses.set(workflow, true, reason),
     unpause: (workflow) => pauses.set(workflow, false),
@@ -175,7 +157,7 @@ export function createApp(options: AppOptions): App {
     schedules,
     sweep: async (given = {}) => {
       const workflow = await pauses.without([...definitions.keys()]);
-      return sweep(host, schedules, { workflow, options: given });
+      return (await outside()).sweep(host, schedules, { workflow, options: given });
     },
     purge: async (given) => (await purging()).purge(host, given),
     [appStorage]: host,
@@ -185,39 +167,3 @@ export function createApp(options: AppOptions): App {
 }
 
 const purging = /* @__PURE__ */ lazy(() => import("./runs/purge.ts"));
-
-/** How many due runs of other workflows a sweep looks at, to name some of them. */
-const unknownPage = 100;
-const sweepStarts = 50;
-
-async function sweep(
-  host: Host,
-  schedules: Schedules,
-  { workflow, options }: { readonly workflow: readonly string[]; readonly options: SweepOptions },
-): Promise<Sweep> {
-  assertOptions(options, "limit concurrency", "app.sweep");
-  const { limit = 1_000, concurrency = 16 } = options;
-  const scheduled = await schedules.fire();
-  const dueAt = host.world.now();
-  const { runs } = await listRuns(host, { dueAt, workflow, limit });
-  const others = await listRuns(host, { dueAt, limit: unknownPage });
-  const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
-  const outcomes: Outcome<unknown>[] = [];
-  const failed: { runId: string; error: unknown }[] = [];
-  const suspects = new Suspects(sweepStarts);
-  const drive = async (runId: string, alone: boolean): Promise<void> => {
-    try {
-      const outcome = await advanceRun(host, runId, suspects.optionsOf(alone));
-      if (alone || !suspects.add(outcome)) outcomes.push(outcome);
-    } catch (error) {
-      failed.push({ runId, error });
-    }
-  };
-  const queue = runs.values();
-  const one = async (): Promise<void> => {
-    for (const { runId } of queue) await drive(runId, false);
-  };
-  await Promise.all(Array.from({ length: Math.min(concurrency, runs.length) }, one));
-  for (let runId = suspects.take(); runId !== null; runId = suspects.take()) await drive(runId, true);
-  return { outcomes, failed, scheduled, unknown };
-}

@@ -1,7 +1,8 @@
 export { durable } from "./workflow.ts";
 export type { AnyWorkflow, RunArguments, TagOptions, Topics, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
-export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export type { App, AppOptions } from "./app.ts";
+export type { Sweep, SweepOptions } from "./inspect/sweep.ts";
 export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
 export { tickOf } from "./schedules/tick-of.ts";
 export type {
@@ -33,15 +34,8 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
-export {
-  fork,
-  type ChapterOptions,
-  type EditedCalls,
-  type EntriesOptions,
-  type Run,
-  type RunOptions,
-  type StartOptions,
-} from "./run.ts";
+export type { ChapterOptions, EditedCalls, EntriesOptions } from "./inspect/outside.ts";
+export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
 export type { RunEntry as Entry } from "./journal/run-entry.ts";
 export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";

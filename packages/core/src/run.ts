@@ -10,23 +10,23 @@ import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { definitionOf, notFound, openRun, outside } from "./runs/lookup.ts";
+import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { later } from "./runs/load-later.ts";
 import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Tags } from "./values/run-tags.ts";
+import type { EditedCalls, EntriesOptions } from "./inspect/outside.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 import type { ForkPlan, PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
-import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
+import type { RunEntry } from "./journal/run-entry.ts";
 import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
-import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
+import type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 import type { SendOptions, SendResult } from "./runs/send.ts";
 import type { SchemaInput } from "./values/schema.ts";
 
-const forks = /* @__PURE__ */ lazy(() => import("./inspect/forks.ts"));
-const steer = /* @__PURE__ */ lazy(() => import("./runs/steer.ts"));
+export const outside = /* @__PURE__ */ lazy(() => import("./inspect/outside.ts"));
 
 /** A stop, and the journal at that time. */
 export interface Driven {
@@ -54,28 +54,6 @@ export interface RunOptions extends FlowStart {
    * and never encrypted.
    */
   readonly tags?: Tags | undefined;
-}
-
-/** Which part of a run to read. */
-export interface ChapterOptions {
-  /** The number of the chapter, from 1; the current one by default. */
-  readonly chapter?: number | undefined;
-}
-
-/** Which entries of a run to read. */
-export interface EntriesOptions extends ChapterOptions {
-  /** Only entries with a higher `seq`; 0 by default. */
-  readonly after?: number | undefined;
-  /** How many entries at most; all by default. Only these are decoded. */
-  readonly limit?: number | undefined;
-}
-
-/** What the edits of a fork would replace. */
-export interface EditedCalls {
-  /** The chapter that has these calls. */
-  readonly chapter: number;
-  /** In the order of the names. A call with `wait` is a suspend point, and an edit answers it. */
-  readonly calls: readonly { readonly key: string; readonly open: { readonly wait?: string } }[];
 }
 
 /** The names of `FlowStart`. */
@@ -135,7 +113,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
           throw (await later()).cancelledError(this.id, outcome);
         case "suspended":
           if (options.wait !== true && waitsForOutside(outcome, journal.state.endsBy))
-            throw suspendedError(outcome);
+            throw (await later()).suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
           break;
         case "paused":
@@ -159,7 +137,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     payload: SchemaInput<M[K]>,
     options: SendOptions = {},
   ): Promise<SendResult> {
-    return (await outside()).send(this.#host, this.id, { topic, payload, options });
+    return (await later()).send(this.#host, this.id, { topic, payload, options });
   }
 
   /**
@@ -176,12 +154,12 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * finished and recorded, and answers are recorded. Its children are not paused.
    */
   async pause(reason?: string): Promise<Outcome<Output>> {
-    return (await (await steer()).pauseRun(this.#host, this.id, reason)) as Outcome<Output>;
+    return (await (await outside()).pauseRun(this.#host, this.id, reason)) as Outcome<Output>;
   }
 
   /** Lets a paused run continue, and drives it in the background. */
   async unpause(options?: UnpauseOptions): Promise<Outcome<Output>> {
-    return (await (await steer()).unpauseRun(this.#host, this.id, options)) as Outcome<Output>;
+    return (await (await outside()).unpauseRun(this.#host, this.id, options)) as Outcome<Output>;
   }
 
   /**
@@ -190,48 +168,37 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * compensation has run, or if a parent has recorded the failure.
    */
   async retry(options?: RetryRunOptions): Promise<Outcome<Output>> {
-    return (await (await steer()).retryRun(this.#host, this.id, options)) as Outcome<Output>;
+    return (await (await outside()).retryRun(this.#host, this.id, options)) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
   async entries(options: EntriesOptions = {}): Promise<RunEntry[]> {
-    assertOptions(options, "chapter after limit", "run.entries");
-    const { after = 0, limit } = options;
-    const { entries } = await openRun(this.#host, this.id, options.chapter);
-    const page = entries.filter((entry) => entry.seq > after).slice(0, limit);
-    return page.map((entry) => decodeEntry(entry, this.id));
+    return (await outside()).entriesOf(this.#host, this.id, options);
   }
 
   /** What a fork with edits of these names would replace. Pass the keys and the chapter to `fork`. */
   async editedCalls(names: readonly string[]): Promise<EditedCalls> {
-    const journal = await openRun(this.#host, this.id);
-    const keys = new (await forks()).Keys(journal);
-    return { chapter: journal.chapter, calls: names.map((name) => keys.edit(name, [])) };
+    return (await outside()).editedCalls(this.#host, this.id, names);
   }
 
   /** Reads a stream of the run: recorded chunks first, then new ones, until its end. */
-  stream<T = unknown>(name: string, options?: ReadOptions): AsyncGenerator<StreamEvent<T>, void, undefined> {
-    return readStream(this.#host, this.id, name, options) as AsyncGenerator<StreamEvent<T>, void, undefined>;
+  async *stream<T = unknown>(
+    name: string,
+    options?: ReadOptions,
+  ): AsyncGenerator<StreamEvent<T>, void, undefined> {
+    const events = (await outside()).readStream(this.#host, this.id, name, options);
+    yield* events as AsyncGenerator<StreamEvent<T>, void, undefined>;
   }
 
   /** Creates a run that begins with recorded work of this one, and drives it in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input, M>> {
-    const host = this.#host;
-    const parent = await openRun(host, this.id, options.chapter);
-    const definition = definitionOf(host, parent);
-    const id = await (await forks()).createFork(host, definition, parent, options);
-    const driving = openRun(host, id).then(async (journal) => ({
-      outcome: await advance(host, definition, journal),
-      journal,
-    }));
-    host.background(`run ${id}`, driving);
-    return new Run(id, { host, driving });
+    const { id, driving } = await (await outside()).forkRun(this.#host, this.id, options);
+    return new Run(id, { host: this.#host, driving });
   }
 
   /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
-    const parent = await openRun(this.#host, this.id, options.chapter);
-    return (await forks()).planFork(this.#host, definitionOf(this.#host, parent), parent, options);
+    return (await outside()).planRun(this.#host, this.id, options);
   }
 
   /**
@@ -239,11 +206,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * with `invalid-options` where the storage keeps all chapters.
    */
   async dropChapters(): Promise<void> {
-    const { locator, state } = await openRun(this.#host, this.id);
-    const storage = await this.#host.storage();
-    if (storage.dropChapters === undefined)
-      throw new DurableError("invalid-options", "This storage keeps all chapters.");
-    await storage.dropChapters(locator, state.summary.chapter ?? 0);
+    await (await outside()).dropChapters(this.#host, this.id);
   }
 
   /** The end that the drive under way came to; otherwise the outcome now, after an advance if the run is due. */
@@ -295,21 +258,6 @@ function waitsForOutside(
   const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
   const isDeadline = wakeAt === endsBy || waiting.some(ends);
   return waiting.length > 0 && (wakeAt === null || isDeadline);
-}
-
-function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
-  const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
-  const how = outcome.waiting.some(({ topic }) => topic) ? "run.send(topic, payload), " : "";
-  return new DurableError(
-    "suspended",
-    `Run ${outcome.runId} waits for ${names}. Use ${how}resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
-    { details: { waiting: outcome.waiting.map(withHiddenToken) } },
-  );
-}
-
-/** The token can be read, but a runtime that prints an uncaught error leaves it out. */
-function withHiddenToken(point: SuspendPoint): SuspendPoint {
-  return Object.defineProperty({ ...point }, "token", { enumerable: false });
 }
 
 /** Records a run, or finds the one that has this id, and drives it in the background. */

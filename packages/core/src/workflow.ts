@@ -14,10 +14,11 @@ import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import { assertOptions } from "./values/options.ts";
 import { assertName } from "./journal/keys.ts";
-import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
+import { later } from "./runs/load-later.ts";
+import { definitionOf, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
+import type { ResumeOptions, ResumeResult } from "./runs/resume.ts";
+import { outside, Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
@@ -156,10 +157,11 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       return advance(host, definition, await create(host, definition, input, created));
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
-    resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
+    resume: async (token, value, given = {}) =>
+      (await outside()).resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),
     get,
-    list: (query = {}) => listRuns(host, { ...query, workflow: definition.name }),
+    list: async (query = {}) => (await later()).listRuns(host, { ...query, workflow: definition.name }),
     cancel: async (runId, reason, given) => {
       // A wrong id must not end a run of another workflow.
       const journal = await openRun(host, runId);

@@ -15,7 +15,6 @@ import type { Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import { Changes } from "./changes.ts";
 import { Ending } from "./ending.ts";
@@ -23,17 +22,9 @@ import { FreshCalls } from "./fresh-calls.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
-import {
-  abortReason,
-  isParked,
-  parkOf,
-  type Driving,
-  type ReplayEnd,
-  type EngineOptions,
-  type Finish,
-  type Stop,
-  type Undoable,
-} from "./stop.ts";
+import type { Driving, EngineOptions, Finish, ReplayEnd, Stop, Undoable } from "./stop.ts";
+import { abortReason, isParked, parkOf } from "./stop.ts";
+import { News } from "./news.ts";
 import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
@@ -49,8 +40,6 @@ const roundsPerTurn = 512;
 export class Engine implements ReplayEnd, CallEngine {
   readonly options: EngineOptions;
   readonly journal: RunJournal;
-  /** The chapter that this engine drives. */
-  readonly #nonce: string | null;
   readonly world: World;
   readonly replay = new Replay();
   readonly calls: CallRegistry;
@@ -62,8 +51,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly #outbox: Outbox;
   readonly placement: Placement;
   readonly #changes = new Changes(this);
-  /** Entries of the journal that have been learned. */
-  #learned = 0;
+  readonly #news: News;
   #given: Driving = { patienceMs: 0 };
   readonly #fresh = new FreshCalls(this.replay);
   #inTurn = true;
@@ -81,7 +69,6 @@ export class Engine implements ReplayEnd, CallEngine {
   constructor(options: EngineOptions) {
     this.options = options;
     this.journal = options.journal;
-    this.#nonce = options.journal.nonce;
     this.world = options.world;
     this.calls = new CallRegistry(this.journal.runId, this.replay, this.world, !options.lease.owned);
     this.placement = new Placement(this.journal.runId, this.world);
@@ -96,7 +83,7 @@ export class Engine implements ReplayEnd, CallEngine {
     );
     this.timers.deadline = this.journal.state.endsBy;
     this.replay.clock = this.journal.clock;
-    this.#learned = this.replay.learnAll(this.journal.entries);
+    this.#news = new News(this.journal, this.replay.learnAll(this.journal.entries));
   }
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
@@ -202,10 +189,7 @@ export class Engine implements ReplayEnd, CallEngine {
    * this process may have appended through the same journal, so nothing but its entries tells what is new.
    */
   learn(): void {
-    if (this.journal.nonce !== this.#nonce) return this.wake();
-    const fresh = this.journal.entries.slice(this.#learned);
-    this.#learned += fresh.length;
-    for (const entry of fresh) {
+    for (const entry of this.#news.take()) {
       this.replay.learn(entry);
       this.calls.notify(entry);
       this.options.watch.observer?.learned(entry);
@@ -237,7 +221,7 @@ export class Engine implements ReplayEnd, CallEngine {
         else if (this.#moving) await this.world.drain();
         this.#inTurn = this.#moving = false;
         if (this.#failure !== null) throw this.#failure.error;
-        if (this.journal.nonce !== this.#nonce) this.#end({ kind: "lost" });
+        if (this.#news.isOver) this.#end({ kind: "lost" });
         else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
         else if (this.#blocked !== null) await this.#settleWork({ kind: "blocked", error: this.#blocked });
         else if (!this.#deliver()) await this.#idle();
@@ -272,9 +256,7 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   #settle(call: Call, settlement: Settlement): void {
-    this.replay.deliver(settlement.seq);
-    // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
-    if (stepAsked(call.key) === null) this.replay.clock = Math.max(this.replay.clock, settlement.at);
+    this.replay.deliver(settlement);
     this.timers.cancel(call);
     this.#inTurn = this.#moving = true;
     call.settle(settlement);
@@ -284,7 +266,7 @@ export class Engine implements ReplayEnd, CallEngine {
   async #idle(): Promise<void> {
     const { lease } = this.options;
     // Another caller in this process has appended through the same journal, and the code has not seen it yet.
-    if (this.#learned < this.journal.entries.length) return this.learn();
+    if (this.#news.waits) return this.learn();
     if (!this.#replayEnded) {
       const next = await this.#given.onReplayEnd?.(this);
       this.#replayEnded = next !== "again";

@@ -10,7 +10,7 @@
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
-import { pathOf } from "../journal/keys.ts";
+import { pathOf, stepAsked } from "../journal/keys.ts";
 import { unreadOf, type Message } from "../journal/mailbox.ts";
 import { DurableError } from "../values/errors.ts";
 import { Heap } from "./heap.ts";
@@ -178,9 +178,11 @@ export class Replay {
     );
   }
 
-  /** The settlement at this position is delivered. */
-  deliver(seq: number): void {
+  /** A settlement is delivered. */
+  deliver({ key, seq, at }: Settlement): void {
     this.delivered = Math.max(this.delivered, seq);
+    // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
+    if (stepAsked(key) === null) this.clock = Math.max(this.clock, at);
     this.#reached = Math.max(this.#reached, this.#rank(seq));
   }
 

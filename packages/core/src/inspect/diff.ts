@@ -1,10 +1,9 @@
 /** Compares two journals, and reads where a fork comes from: pure functions of entries. */
 
-import { isSettlement, type Settlement as Settled } from "../journal/kinds.ts";
+import { isSettlement, type Settlement as Settled, isBeginning } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
 import { materialize } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
-import { isBeginning } from "../journal/lineage.ts";
 
 /** How one call differs between two runs. */
 export interface CallDiff {

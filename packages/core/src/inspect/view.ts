@@ -6,10 +6,10 @@
  * view.2. The entries are those of `run.entries()`: one chapter, inherited entries first, values decoded.
  */
 
+import { isBeginning } from "../journal/kinds.ts";
 import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
 import { RunState } from "../journal/fold.ts";
 import { nameOf } from "../journal/keys.ts";
-import { isBeginning } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
 import { busyMs } from "./axis.ts";

@@ -1,10 +1,12 @@
-/** Reads the runs that a fork continues. */
+/** Reads the runs that a fork continues. Loaded with the first fork. */
 
 import { corrupt, readBatch } from "./batch.ts";
-import type { Ancestor, Entry } from "./entry.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Ancestor, Entry, Fact } from "./entry.ts";
 import type { Envelope } from "./envelope.ts";
 import { incomplete, misplaced } from "./errors.ts";
 import { locatorOf, waitOf } from "./keys.ts";
+import { inherit, type Inherited } from "./lineage.ts";
 import type { ReadReply, Storage } from "../ports/storage.ts";
 
 /** All ancestors of a line, oldest first, and the entries of each. */
@@ -13,12 +15,18 @@ interface Line {
   readonly journals: readonly (readonly Entry[])[];
 }
 
+/** What a fork begins with. */
+export async function inheritedBy(
+  forked: Fact<Json> & { kind: "run.forked" },
+  at: number,
+  from: readonly [Storage, Envelope],
+): Promise<Inherited> {
+  const { ancestry, journals } = await readLine(forked.ancestry, ...from);
+  return inherit(ancestry, journals, { ...forked, at, seq: forked.base + 1, outside: false });
+}
+
 /** Ancestors that are named together are read concurrently; one that stands for those before it costs one more round. */
-export async function readLine(
-  named: readonly Ancestor[],
-  storage: Storage,
-  envelope: Envelope,
-): Promise<Line> {
+async function readLine(named: readonly Ancestor[], storage: Storage, envelope: Envelope): Promise<Line> {
   const journals = await Promise.all(named.map((ancestor) => entriesOf(ancestor, storage, envelope)));
   const [anchor] = named;
   const first = journals[0]?.[0];

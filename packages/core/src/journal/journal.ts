@@ -22,10 +22,11 @@ import { DurableError } from "../values/errors.ts";
 import { reportMade, RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
+import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
-import { readLine } from "./ancestors.ts";
 import { retaken } from "./taken-back.ts";
-import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
+import type { Inherited } from "./lineage.ts";
+import { lazy } from "../values/lazy.ts";
 import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
@@ -40,6 +41,7 @@ export interface JournalOptions {
 
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
 
+const ancestors = /* @__PURE__ */ lazy(() => import("./ancestors.ts"));
 const settleTries = 12;
 /** About one second: a person must free some space, and should hear of it soon. */
 const fullTries = 6;
@@ -388,9 +390,7 @@ export class RunJournal {
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const { ancestry, journals } = await readLine(forked.ancestry, this.#storage, this.#envelope);
-    const own = { ...forked, at, seq: forked.base + 1, outside: false };
-    this.#inherited = inherit(ancestry, journals, own);
+    this.#inherited = await (await ancestors()).inheritedBy(forked, at, [this.#storage, this.#envelope]);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);

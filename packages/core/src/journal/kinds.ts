@@ -123,3 +123,10 @@ export function valueFields({ kind }: Fact<unknown>): readonly string[] {
 // A step's input is a fingerprint, a run's is a value.
 const runValues = ["input", "output", "error", "reason", "messages", "report"];
 const callValues = ["value", "error", "chunks", "note", "issues"];
+
+/** The first entry of a run or of a chapter. */
+export type Beginning<V = Json> = Extract<Entry<V>, { kind: "run.started" | "run.forked" | "run.continued" }>;
+
+export function isBeginning<V>(entry: Entry<V>): entry is Beginning<V> {
+  return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
+}

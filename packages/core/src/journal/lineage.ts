@@ -10,7 +10,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
-import { isSettlement, traitsOf } from "./kinds.ts";
+import { isBeginning, isSettlement, traitsOf } from "./kinds.ts";
 import { afterRetries, withoutFailure } from "./taken-back.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 import { unreadOf, type Message } from "./mailbox.ts";
@@ -24,13 +24,6 @@ export interface Inherited {
   readonly clock: number;
   /** Up to here the history was made by another input, or with other outputs: the code need not ask for all of it. */
   readonly loose: number;
-}
-
-/** The first entry of a run or of a chapter. */
-export type Beginning<V = Json> = Extract<Entry<V>, { kind: "run.started" | "run.forked" | "run.continued" }>;
-
-export function isBeginning<V>(entry: Entry<V>): entry is Beginning<V> {
-  return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
 }
 
 /** True when a fork with these cuts keeps an entry of a call that was made at `after`. */

@@ -17,11 +17,11 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
-import { headsBelow, newNonce, openJournal } from "./lookup.ts";
-import { lazy } from "../values/lazy.ts";
+import { newNonce, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
+import { endSpawned as endThose } from "./spawn.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** Options of `cancel`. */
@@ -95,8 +95,6 @@ function leftBehind({ state, entries }: RunJournal): Pick<Leftovers, "uncompensa
   return left.length === 0 ? {} : { uncompensated: left.map(([key]) => key) };
 }
 
-const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
-
 /** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
 export async function endSpawned(
   host: Host,
@@ -107,10 +105,8 @@ export async function endSpawned(
   const verbs = {
     cancelChild: (on: Host, child: UnneededChild) => cancelChild(on, child, ends),
     end: (on: Host, run: RunJournal, reason: string) => end(on, run, { ...ends, reason, unneeded: true }),
-    headsBelow,
-    openJournal,
   };
-  await (await spawnPart()).endSpawned(host, journal, verbs);
+  await endThose(host, journal, verbs);
 }
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */

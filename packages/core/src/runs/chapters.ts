@@ -9,13 +9,11 @@
 import type { Definition } from "../engine/definition.ts";
 import type { Engine } from "../engine/engine.ts";
 import { failure, type Finish } from "../engine/stop.ts";
-import type { RunJournal } from "../journal/journal.ts";
-import type { Mailbox } from "../journal/mailbox.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
-import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
-import { encodeInput, newNonce, outside } from "./lookup.ts";
+import { later } from "./load-later.ts";
+import { encodeInput, newNonce } from "./lookup.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
 export function nextChapter(engine: Engine, definition: Definition, input: unknown): Promise<Finish> {
@@ -33,60 +31,11 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   // Copied at once, so that later changes to the value have no effect, and a value that cannot be kept throws here.
   const where = `input of the next chapter of run ${runId}`;
   const copy = decode(encode(input, where), where);
-  return Promise.all([encodeInput(definition, copy), outside()]).then(
-    ([json, { carried }]) =>
-      beginning(
-        journal,
-        definition,
-        {
-          input: json,
-          nonce: newNonce(engine.world, `${runId} ${journal.chapter + 1}`),
-        },
-        carried,
-      ),
+  return encodeInput(definition, copy).then(
+    async (json) => {
+      const nonce = newNonce(engine.world, `${runId} ${journal.chapter + 1}`);
+      return (await later()).beginning(journal, definition, { input: json, nonce });
+    },
     (thrown: unknown) => failure(thrown, runId),
   );
-}
-
-function beginning(
-  journal: RunJournal,
-  { name: workflow, version }: Definition,
-  given: { readonly input: Json; readonly nonce: string },
-  carry: (mailbox: Mailbox) => Json | undefined,
-): Finish {
-  const { runId, childOf, spawnedBy } = journal;
-  return {
-    fact: (leftovers) => {
-      const { endsBy, summary, mailbox, report } = journal.state;
-      const { createdAt, steps, label, parent, ancestors, readsFrom, tags, flow } = summary;
-      const messages = carry(mailbox);
-      return {
-        kind: "run.continued",
-        runId,
-        workflow,
-        version,
-        ...given,
-        ...(childOf === undefined ? {} : { childOf }),
-        ...(spawnedBy === undefined ? {} : { spawnedBy }),
-        ...(journal.state.endsSpawned ? { endsSpawned: true } : {}),
-        chapter: journal.chapter + 1,
-        base: journal.seq,
-        first: journal.firstInput,
-        ...(endsBy === null ? {} : { deadline: endsBy }),
-        head: {
-          createdAt,
-          steps,
-          label,
-          parent,
-          ancestors,
-          ...(readsFrom === undefined ? {} : { readsFrom }),
-          ...(tags === undefined ? {} : { tags }),
-        },
-        ...(messages === undefined ? {} : { messages }),
-        ...(report === null ? {} : { report: report.value }),
-        ...(flow === undefined ? {} : { flow }),
-        ...leftovers,
-      };
-    },
-  };
 }

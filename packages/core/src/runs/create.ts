@@ -10,13 +10,11 @@ import { incomplete } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { DurableError } from "../values/errors.ts";
-import { lazy } from "../values/lazy.ts";
 import { flowPart } from "./flow-part.ts";
 import type { Host } from "./host.ts";
+import { later } from "./load-later.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 import type { LeasedRun, NewRun } from "./new-run.ts";
-
-const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 
 /** Records a new run, or finds the one with this id, and takes its lease if asked to. */
 export async function create(
@@ -27,8 +25,7 @@ export async function create(
 ): Promise<LeasedRun> {
   const { id, childOf, spawnedBy, plain = false, takeLease, start } = given;
   const encoded = await encodeInput(definition, input);
-  const tags =
-    (definition.tags ?? given.tags) && (await tagPart()).firstTags(definition, encoded, given.tags);
+  const tags = (definition.tags ?? given.tags) && (await later()).firstTags(definition, encoded, given.tags);
   const runId = id ?? host.world.id();
   assertRunId(runId);
   const journal = new RunJournal(locatorOf(runId), await host.journals());

@@ -3,7 +3,8 @@
 import type { RunJournal } from "../journal/journal.ts";
 import { end } from "./cancel.ts";
 import type { Host } from "./host.ts";
-import { headsBelow, openJournal } from "./lookup.ts";
+import { headsBelow } from "./list.ts";
+import { openJournal } from "./lookup.ts";
 
 /**
  * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none

@@ -15,18 +15,14 @@ import { acquire, create, isChild } from "./create.ts";
 import type { LeasedRun } from "./new-run.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
-import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
+import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { assertVersion, definitionOf, notFound, openJournal, openRun } from "./lookup.ts";
+import { definitionOf, notFound, openJournal, openRun } from "./lookup.ts";
 import { later } from "./load-later.ts";
-import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
-import { isPoison, poisoned } from "./poison.ts";
 import { outcomeWithChildren } from "./status.ts";
-
-const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
 
 // ---- advance: drive to the next stop ----
 
@@ -41,6 +37,11 @@ export async function advance(
   options?: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   return (await driven(host, definition, run, options))();
+}
+
+/** Started too often without progress. */
+function isPoison({ starts }: Pick<LeasedRun, "starts">, { maxStarts = Infinity }: AdvanceOptions): boolean {
+  return starts > maxStarts;
 }
 
 /** The same, for callers that may not need the outcome: it has the waits of all open children, and each is a read. */
@@ -71,7 +72,12 @@ async function driven(
       return () => outcomeWithChildren(host, journal, false);
     }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
-    await assertVersion(leased, options);
+    const { versions } = options;
+    if (versions?.includes(journal.first.version as string) === false) {
+      // It is left as it is: the start does not count.
+      await lease.giveBack();
+      throw (await later()).otherVersion(journal, versions);
+    }
     const now = (): Promise<Outcome<unknown>> => outcomeWithChildren(host, journal, false);
     const paused = await host.pauses?.keeps(definition.name, lease, now);
     if (paused) return paused;
@@ -82,7 +88,7 @@ async function driven(
       return await driven(host, definition, await openRun(host, runId), given);
     }
     if (isPoison(leased, options)) {
-      const outcome = await poisoned(host, leased, runId, options);
+      const outcome = await (await later()).poisoned(host, leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -108,7 +114,7 @@ export async function advanceRun(
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
+  if (isPoison(leased, options)) return (await later()).poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
     return await advance(host, definitionOf(host, journal), leased, options);
@@ -133,13 +139,7 @@ export async function toNextStop(
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, { signal }) =>
-        (await spawnPart()).spawnRun(host, journal, request, {
-          signal,
-          create,
-          advance,
-          openRun,
-          childIdOf,
-        }),
+        (await later()).spawnRun(host, journal, request, { signal, create, advance }),
       wake: (runId) => wake(host, runId),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();

@@ -19,7 +19,6 @@ import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { flowPart } from "./flow-part.ts";
-import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
@@ -72,16 +71,12 @@ export class Execution implements Parked {
   ): Promise<Execution> {
     const { runId } = journal;
     const keyring = await host.keyring();
-    const owner: Owner = {
-      runId,
-      step: null,
-      path: "",
-      blame: (error) => {
-        const reason = unhandled(runId, error);
-        if (engine.stopped) host.world.warn(reason.message);
-        else engine.block(reason);
-      },
+    const blame = (error: unknown): void => {
+      const reason = unhandled(runId, error);
+      if (engine.stopped) host.world.warn(reason.message);
+      else engine.block(reason);
     };
+    const owner: Owner = { runId, step: null, path: "", blame };
     const input = decode(journal.input, `input of run ${journal.runId}`);
     const engine = new Engine({
       journal,
@@ -99,6 +94,7 @@ export class Execution implements Parked {
       lingerMs: host.lingerMs,
       permits: async (...given) => (await flowPart()).permitOf(host, ...given),
       owner,
+      parts: later,
       undo: async () => (await later()).beginUndo(engine, parts),
       watch: watchOf(journal, lease),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
@@ -108,7 +104,7 @@ export class Execution implements Parked {
     const continueAs = (next: unknown): Promise<never> => {
       const finish = nextChapter(engine, definition, next);
       continues = true;
-      void finish.then((found) => engine.finish(found));
+      void finish.then((found) => engine.finish(found), blame);
       return pending();
     };
     const fail = (error: unknown): Promise<never> => {
@@ -200,7 +196,7 @@ export class Execution implements Parked {
   /** From one list of all children, made once per drive. */
   async #headOf(child: string): Promise<RunHead | undefined> {
     if (this.journal.state.openChildren().length <= fewChildren) return undefined;
-    this.#heads ??= headsBelow(this.#host, this.journal.runId);
+    this.#heads ??= later().then(({ headsBelow }) => headsBelow(this.#host, this.journal.runId));
     return (await this.#heads).get(child);
   }
 

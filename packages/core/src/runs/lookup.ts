@@ -3,21 +3,12 @@
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
-import type { DriverLease } from "../engine/lease.ts";
-import type { AdvanceOptions } from "../engine/stop.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
-import { limits } from "../values/limits.ts";
-import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
-import { assertOptions } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
 import { fits } from "../values/schema.ts";
-import { lazy } from "../values/lazy.ts";
-
-/** Messages and reports, which few programs need at once. */
-export const outside = /* @__PURE__ */ lazy(() => import("./send.ts"));
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
   return RunJournal.open(locator, await host.journals());
@@ -47,33 +38,6 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-/** Filters that only some storages know. */
-const filters = "tags version createdAfter createdBefore q";
-const queryOptions = `workflow status parent dueAt endedBefore limit cursor ${filters}`;
-const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
-
-export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
-  assertOptions(query, queryOptions, "list()");
-  const { storage, cipher } = await host.journals();
-  if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
-    (await tagPart()).assertFindable(storage, query);
-  const page = await storage.list(query);
-  if (page.runs.every(({ report }) => report === undefined)) return page;
-  const { withReport } = await outside();
-  return { ...page, runs: await Promise.all(page.runs.map((head) => withReport(head, cipher ?? null))) };
-}
-
-/** The heads of all children and forks of a run, by id. */
-export async function headsBelow(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
-  const heads = new Map<string, RunHead>();
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: ListPage = await listRuns(host, { parent, cursor, limit: limits.listPage });
-    for (const head of page.runs) heads.set(head.runId, head);
-    cursor = page.next;
-  }
-  return heads;
-}
-
 export function definitionOf(host: Host, journal: RunJournal): Definition {
   const { workflow, runId } = journal.state.summary;
   const definition = host.find(workflow);
@@ -90,19 +54,4 @@ export async function encodeInput(definition: Definition, input: unknown): Promi
   if (!result.ok)
     throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
   return encode(result.value, where);
-}
-
-/** A driver that is kept to some versions leaves a run of another one as it is: the start does not count. */
-export async function assertVersion(
-  { journal, lease }: { readonly journal: RunJournal; readonly lease: Pick<DriverLease, "giveBack"> },
-  { versions }: AdvanceOptions,
-): Promise<void> {
-  const { runId, first } = journal;
-  if (versions === undefined || versions.includes(first.version as string)) return;
-  await lease.giveBack();
-  throw new DurableError(
-    "other-version",
-    `Run ${runId} has version ${show(first.version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
-    { details: { version: first.version } },
-  );
 }

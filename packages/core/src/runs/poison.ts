@@ -14,13 +14,6 @@ interface Started {
   readonly length: number;
 }
 
-export function isPoison(
-  { starts }: Pick<Started, "starts">,
-  { maxStarts = Infinity }: AdvanceOptions,
-): boolean {
-  return starts > maxStarts;
-}
-
 /** Gives the lease of a run back that was started too often without progress. */
 export async function poisoned(
   host: Host,

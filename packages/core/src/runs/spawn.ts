@@ -5,22 +5,22 @@ import type { Definition } from "../engine/definition.ts";
 import type { AdvanceOptions } from "../engine/stop.ts";
 import type { Entry, Fact, SpawnedBy } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import { childIdOf } from "../journal/keys.ts";
 import type { Outcome } from "../journal/outcome.ts";
-import type { RunHead } from "../ports/storage.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError, describeError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
+import { headsBelow } from "./list.ts";
+import { openJournal, openRun } from "./lookup.ts";
 
 type Opened = Entry & { readonly kind: "spawn.opened" };
 
-/** What others do, who load this file. It imports nothing that a first run needs, so that bundles stay in one piece. */
+/** What drive.ts does, which loads this file. */
 interface Verbs<Leased> {
   readonly create: (host: Host, definition: Definition, input: unknown, given: NewSpawned) => Promise<Leased>;
   readonly advance: (host: Host, definition: Definition, run: Leased) => Promise<Outcome<unknown>>;
-  readonly openRun: (host: Host, runId: string) => Promise<RunJournal>;
-  readonly childIdOf: (runId: string, key: string, nonce: string | null) => string;
   /** Of the drive that spawns. */
   readonly signal: AdvanceOptions["signal"];
 }
@@ -47,7 +47,7 @@ export async function spawnRun<Leased>(
   const { id, onParentEnd } = request.options;
   // What was recorded counts, also when the code gives another id by now.
   const recorded = spawnedOf(parent).find((entry) => entry.key === key);
-  const child = recorded?.child ?? id ?? verbs.childIdOf(parent.runId, key, parent.nonce);
+  const child = recorded?.child ?? id ?? childIdOf(parent.runId, key, parent.nonce);
   const policy = onParentEnd === "cancel" ? ({ onParentEnd } as const) : {};
   if (!opened)
     return { kind: "spawn.opened", key, after, child, workflow: definition.name, input, ...policy };
@@ -72,7 +72,7 @@ async function record<Leased>(
   host: Host,
   { definition, input }: SpawnRequest,
   run: { readonly id: string; readonly spawnedBy: SpawnedBy },
-  { create, advance, openRun, signal }: Verbs<Leased>,
+  { create, advance, signal }: Verbs<Leased>,
 ): Promise<void> {
   // With a signal the caller is a worker: the run is due at once, and it or another one takes it.
   const takeLease = signal === undefined || host.find(definition.name) === null;
@@ -93,19 +93,17 @@ function spawnedOf({ entries, first }: RunJournal): Opened[] {
   return entries.filter((entry) => entry.kind === "spawn.opened" && entry.seq > first.seq) as Opened[];
 }
 
-/** What cancel.ts does, which loads this file. */
+/** What cancel.ts does, which imports this file. */
 interface Enders {
   readonly cancelChild: (host: Host, child: UnneededChild) => Promise<void>;
   readonly end: (host: Host, run: RunJournal, reason: string) => Promise<void>;
-  readonly headsBelow: (host: Host, runId: string) => Promise<ReadonlyMap<string, RunHead>>;
-  readonly openJournal: (host: Host, locator: string) => Promise<RunJournal | null>;
 }
 
 /** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
 export async function endSpawned(
   host: Host,
   journal: RunJournal,
-  { cancelChild, end, headsBelow, openJournal }: Enders,
+  { cancelChild, end }: Enders,
 ): Promise<void> {
   const { runId } = journal;
   for (const { child, workflow, key, onParentEnd } of spawnedOf(journal)) {

@@ -1,17 +1,12 @@
 /** The schedules of an app. What they do is loaded with the first one. */
 
-import type { ScheduleStore, StoredSchedule } from "../ports/schedules.ts";
+import type { ScheduleStore } from "../ports/schedules.ts";
 import type { Host } from "../runs/host.ts";
 import { describeError } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 import { lazy } from "../values/lazy.ts";
-import type { Fired } from "./fire.ts";
+import type { Look } from "./fire.ts";
 import type { ScheduleInfo, ScheduleOptions, Schedules } from "./types.ts";
-
-/** What came of one look at the schedules. */
-export interface Look extends Fired {
-  readonly nextAt: number | null;
-}
 
 /** The schedules of an app, as workers and sweeps see them. */
 export interface ScheduleSource {
@@ -69,9 +64,6 @@ export function schedulesOf(
   };
 }
 
-/** A schedule that is due and makes no progress is looked at again after this time. */
-const retryMs = 5_000;
-
 async function fireDue(
   host: Host,
   store: ScheduleStore,
@@ -79,18 +71,10 @@ async function fireDue(
   aheadMs: number,
 ): Promise<Look> {
   const now = host.world.now();
-  const ask = (): ReturnType<ScheduleStore["list"]> =>
-    store.list({ workflow, dueAt: now + aheadMs, limit: limits.listPage });
-  const found = await ask();
-  const isDue = ({ dueAt }: StoredSchedule): boolean => (dueAt ?? Infinity) <= now;
-  const due = found.filter(isDue);
-  if (due.length === 0) return { started: [], failed: [], nextAt: found[0]?.dueAt ?? null };
-  const fired = await (await part()).fire(host, store, due);
-  if (aheadMs === 0) return { ...fired, nextAt: null };
-  const tried = new Set(due.map(({ name }) => name));
-  // One that was due before and still is waits for a run to end, or cannot start its own.
-  const times = (await ask()).map((row) =>
-    isDue(row) && tried.has(row.name) ? now + retryMs : (row.dueAt ?? Infinity),
-  );
-  return { ...fired, nextAt: times.length === 0 ? null : Math.min(...times) };
+  const query = { workflow, dueAt: now + aheadMs, limit: limits.listPage };
+  const found = await store.list(query);
+  // They are sorted by time. Every worker looks, and loads nothing more while none is due.
+  const nextAt = found[0]?.dueAt ?? null;
+  if (nextAt === null || nextAt > now) return { started: [], failed: [], nextAt };
+  return (await part()).fireFound(host, store, { found, query, now });
 }

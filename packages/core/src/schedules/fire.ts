@@ -11,7 +11,7 @@
 import { decode } from "../values/codec/decode.ts";
 import { DurableError } from "../values/errors.ts";
 import { locatorOf } from "../journal/keys.ts";
-import type { ScheduleStore, StoredSchedule } from "../ports/schedules.ts";
+import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "../ports/schedules.ts";
 import { create } from "../runs/create.ts";
 import { cancelRun } from "../runs/drive.ts";
 import type { Host } from "../runs/host.ts";
@@ -35,8 +35,40 @@ export interface Fired {
   readonly failed: readonly { readonly schedule: string; readonly error: unknown }[];
 }
 
+/** What came of one look at the schedules. */
+export interface Look extends Fired {
+  /** When to look again. */
+  readonly nextAt: number | null;
+}
+
+/** A schedule that is due and makes no progress is looked at again after this time. */
+const retryMs = 5_000;
+
+/** Fires those of the schedules found that are due, and says when to look again, within the time of the query. */
+export async function fireFound(
+  host: Host,
+  store: ScheduleStore,
+  look: {
+    readonly found: readonly StoredSchedule[];
+    readonly query: StoredScheduleQuery;
+    readonly now: number;
+  },
+): Promise<Look> {
+  const { found, query, now } = look;
+  const isDue = ({ dueAt }: StoredSchedule): boolean => (dueAt ?? Infinity) <= now;
+  const due = found.filter(isDue);
+  const fired = await fire(host, store, due);
+  if (query.dueAt === now) return { ...fired, nextAt: null };
+  const tried = new Set(due.map(({ name }) => name));
+  // One that was due before and still is waits for a run to end, or cannot start its own.
+  const times = (await store.list(query)).map((row) =>
+    isDue(row) && tried.has(row.name) ? now + retryMs : (row.dueAt ?? Infinity),
+  );
+  return { ...fired, nextAt: times.length === 0 ? null : Math.min(...times) };
+}
+
 /** Brings due schedules up to date. Workers that find the same ones begin with different ones. */
-export async function fire(host: Host, store: ScheduleStore, due: readonly StoredSchedule[]): Promise<Fired> {
+async function fire(host: Host, store: ScheduleStore, due: readonly StoredSchedule[]): Promise<Fired> {
   const started: string[] = [];
   const failed: { schedule: string; error: unknown }[] = [];
   const first = due.length > 1 ? Math.floor(host.world.random() * due.length) : 0;

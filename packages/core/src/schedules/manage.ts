@@ -19,7 +19,7 @@ import { bringUp, startRun } from "./fire.ts";
 import { readSchedule, sealDefinition, stored, type Schedule } from "./record.ts";
 import { ticksOf, timingOf } from "./ticks.ts";
 
-export { fire } from "./fire.ts";
+export { fireFound } from "./fire.ts";
 
 /** Size of the text of an input. It is read with every tick and every list. */
 const inputBytes = 65_536;

@@ -21,7 +21,6 @@ import type { ByContent } from "../by-content.ts";
 import {
   openQuestion,
   checkedMode,
-  reconcile,
   uncertainOf,
   undecided,
   type OnUncertain,
@@ -252,9 +251,10 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
       return;
     }
     const { world } = this.engine;
-    const found = this.#attempts.inContext(() =>
-      reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where }),
-    );
+    const found = this.#attempts.inContext(async () => {
+      const { reconcile } = await this.engine.options.parts();
+      return reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where });
+    });
     this.#attempts.inBackground(
       found.finally(() => info.leave()).then((resolution) => this.#resolve(resolution)),
     );

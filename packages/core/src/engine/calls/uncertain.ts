@@ -9,10 +9,8 @@
 import type { CallEngine } from "./call.ts";
 import { DurableError, describeError, show } from "../../values/errors.ts";
 import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
-import { pause, type World } from "../../ports/world.ts";
 import type { Info } from "./attempts.ts";
 import type { OnUncertain, Resolution, Uncertain } from "./on-uncertain.ts";
-import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";
 
@@ -99,7 +97,7 @@ function resolutionSchema(check: (value: unknown) => Promise<Resolution>): Stand
   return { "~standard": { version: 1, vendor: "durable", validate, jsonSchema: { input: () => form } } };
 }
 
-function checkedResolution(value: unknown): Resolution {
+export function checkedResolution(value: unknown): Resolution {
   const { status, message } = (value ?? {}) as { status?: unknown; message?: unknown };
   const known = status === "completed" || status === "retry";
   if (known || (status === "failed" && typeof message === "string")) return value as Resolution;
@@ -107,25 +105,4 @@ function checkedResolution(value: unknown): Resolution {
     "invalid-input",
     `${show(value)} is not a valid resolution. Use { status: "completed", value }, { status: "retry" } or { status: "failed", message }.`,
   );
-}
-
-/** Calls `find` with the retry policy of the step; after the last attempt the step has failed. */
-export async function reconcile(
-  find: (uncertain: Uncertain) => Resolution | Promise<Resolution>,
-  uncertain: Uncertain,
-  { world, policy, where }: { readonly world: World; readonly policy: RetryPolicy; readonly where: string },
-): Promise<Resolution> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return checkedResolution(await find(uncertain));
-    } catch (error) {
-      const now = world.now();
-      const again = nextAttemptAt(policy, { error, attempt }, { now, random: world.random() });
-      if (again === null) {
-        const why = error instanceof Error ? error.message : show(error);
-        return { status: "failed", message: `Could not determine the outcome of ${where}: ${why}` };
-      }
-      await pause(world, again - now);
-    }
-  }
 }
