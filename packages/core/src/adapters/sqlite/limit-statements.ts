@@ -75,11 +75,12 @@ export function limiting(database: DatabaseSync) {
     waitingOfSlot: database.prepare(
       `SELECT count(*) AS runs FROM ${bySlot} WHERE workflow = ? AND slot = ? AND wake_at <= ? AND ${ofSlot}`,
     ),
-    ...keepingTexts(database),
+    ...texting(database),
   };
 }
 
-function keepingTexts(database: DatabaseSync) {
+/** Texts under names. */
+function texting(database: DatabaseSync) {
   return {
     text: database.prepare("SELECT value FROM limit_texts WHERE name = ? AND until > ?"),
     keepText: database.prepare(
