@@ -7,6 +7,9 @@
  * Four worker processes drive runs of some keys, at most seven of a key at the same time. A worker is killed every second.
  * Fails when more bodies of a key ran at the same time, when fewer ran for longer than a lease while runs waited, or when a
  * run was lost. The bodies themselves note when they begin and end.
+ *
+ * A slot passes from one run to the next in about 25 ms, and in more on a busy machine. Bodies of 100 ms are therefore
+ * seldom all there at once, and then the time with too few says little: use longer ones.
  */
 import { parseArgs } from "node:util";
 import { limitFleet } from "./fleet/limited.ts";

@@ -2,6 +2,7 @@
 import type { PlantedBug } from "./patch.ts";
 
 const messages = "packages/core/test/runs/messages.test.ts";
+const order = "packages/core/test/runs/messages-order.test.ts";
 
 export const plantedInMessages: readonly PlantedBug[] = [
   {
@@ -44,6 +45,7 @@ export const plantedInMessages: readonly PlantedBug[] = [
     find: "call.topic === message.topic ? (call.giveBack?.(message.seq) ?? null) : null",
     replace: "null as number | null",
     why: "When a receive that lost a race gives its message back, an open receive keeps a later one, and reads it first.",
+    seenBy: { test: order, because: "the moment between a verdict and its append is short" },
   },
   {
     name: "message-after-a-settlement",
@@ -78,6 +80,7 @@ export const plantedInMessages: readonly PlantedBug[] = [
     find: "for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);",
     replace: "for (const message of messages.values()) entries.push(message);",
     why: "A fork reads messages again that its inherited calls have read.",
+    seenBy: { test: messages, because: "few simulated forks keep a receive and receive again" },
   },
   {
     name: "id-forgotten",

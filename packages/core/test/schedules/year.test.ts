@@ -79,5 +79,6 @@ test.each(spans)(
     expect(new Set(Object.values(runs))).toEqual(new Set(["completed"]));
     expect(kills).toBeGreaterThan(10);
   },
-  120_000,
+  // A year is some minutes on a busy machine.
+  inject("full") ? 900_000 : 240_000,
 );

@@ -1,7 +1,7 @@
 /**
  * Workflows that undo what they did: in some plans, steps of some names have a compensation, and clean-ups are
  * registered. Draws from a random stream of its own, so that all else in a plan stays as it is. Proven in
- * test/sim-undo.test.ts.
+ * test/sim.test.ts.
  */
 
 import { seeded } from "../random.ts";

@@ -75,6 +75,13 @@ export function limiting(database: DatabaseSync) {
     waitingOfSlot: database.prepare(
       `SELECT count(*) AS runs FROM ${bySlot} WHERE workflow = ? AND slot = ? AND wake_at <= ? AND ${ofSlot}`,
     ),
+    ...texting(database),
+  };
+}
+
+/** Texts under names. */
+function texting(database: DatabaseSync) {
+  return {
     text: database.prepare("SELECT value FROM limit_texts WHERE name = ? AND until > ?"),
     keepText: database.prepare(
       `INSERT INTO limit_texts (name, value, until) VALUES (?, ?, ?)

@@ -6,7 +6,7 @@ import type { Scope } from "../scope.ts";
 import type { Undoable } from "../stop.ts";
 import type { CallEngine } from "./call.ts";
 
-/** What a clean-up gets to know about the cancel. */
+/** What a clean-up gets about the cancel. */
 export interface Cancelling {
   /** The reason that `cancel` was given. */
   readonly reason?: string;
