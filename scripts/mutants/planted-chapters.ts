@@ -7,7 +7,7 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "first-input-forgotten",
     breaks: "chapters.1",
-    file: "runs/chapters.ts",
+    file: "runs/chapter-start.ts",
     find: "first: journal.firstInput,",
     replace: 'first: "",',
     why: "A start with the first input of a run is refused once the run is in its second chapter.",
@@ -25,8 +25,8 @@ const chapters: readonly PlantedBug[] = [
     name: "chapter-with-the-nonce-before",
     breaks: "chapters.2",
     file: "runs/chapters.ts",
-    find: "nonce: newNonce(engine.world, `${runId} ${journal.chapter + 1}`),",
-    replace: "nonce: journal.nonce ?? newNonce(engine.world, `${runId} ${journal.chapter + 1}`),",
+    find: "const nonce = newNonce(engine.world, `${runId} ${journal.chapter + 1}`);",
+    replace: "const nonce = journal.nonce ?? newNonce(engine.world, `${runId} ${journal.chapter + 1}`);",
     why: "A chapter has the tokens and idempotency keys of the one before.",
   },
   {

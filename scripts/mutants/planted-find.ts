@@ -53,8 +53,8 @@ const spawned: readonly PlantedBug[] = [
     name: "spawned-under-a-new-id",
     breaks: "spawn.2",
     file: "runs/spawn.ts",
-    find: "recorded?.child ?? id ?? verbs.childIdOf(parent.runId, key, parent.nonce);",
-    replace: "id ?? verbs.childIdOf(host.world.id(), key, parent.nonce);",
+    find: "recorded?.child ?? id ?? childIdOf(parent.runId, key, parent.nonce);",
+    replace: "id ?? childIdOf(host.world.id(), key, parent.nonce);",
     why: "A driver that takes over spawns a second run.",
   },
   {

@@ -16,8 +16,8 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "unread-messages-lost-with-the-chapter",
     breaks: "mailbox.2",
-    file: "runs/chapters.ts",
-    find: "const messages = carry(mailbox);",
+    file: "runs/chapter-start.ts",
+    find: "const messages = carried(mailbox);",
     replace: "const messages = undefined;",
     why: "Messages that a chapter has not read are gone in the next one.",
   },

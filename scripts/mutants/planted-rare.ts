@@ -154,7 +154,7 @@ const strangers: readonly PlantedBug[] = [
   {
     name: "sweep-sees-the-first-page",
     breaks: "worker.1",
-    file: "app.ts",
+    file: "inspect/sweep.ts",
     find: "await listRuns(host, { dueAt, workflow, limit })",
     replace:
       "{ runs: (await listRuns(host, { dueAt, limit: unknownPage })).runs.filter((run) => host.find(run.workflow) !== null) }",
@@ -218,8 +218,8 @@ const contexts: readonly PlantedBug[] = [
     name: "resolution-without-context",
     breaks: "law 11",
     file: "engine/calls/step.ts",
-    find: "const found = this.#attempts.inContext(() =>\n      reconcile(",
-    replace: "const found = ((work) => work())(() =>\n      reconcile(",
+    find: "const found = this.#attempts.inContext(async () => {",
+    replace: "const found = ((work) => work())(async () => {",
     why: "A function in onUncertain does not see the async context in which ctx.step was called.",
   },
 ];

@@ -26,7 +26,10 @@ function waiting(cleanUp: (c: Context) => unknown): Workflow<unknown, unknown> {
 describe("calls of a clean-up", () => {
   test.each([
     ["at once", async () => {}],
-    ["after some turns of promises", async () => void (await Promise.all([1, Promise.resolve(2)]))],
+    [
+      "after some turns of promises",
+      async () => void (await Promise.all([Promise.resolve(1), Promise.resolve(2)])),
+    ],
   ])("of one name at the same time, %s, are calls of its own code", async (_, before) => {
     const on = lab();
     const log: unknown[] = [];
