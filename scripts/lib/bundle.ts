@@ -1,6 +1,7 @@
-/** The JavaScript of a package: one file per public entry. Code that entries share is in chunks. */
+/** The JavaScript of a package: one file per public entry, one for what they share, and parts that are loaded later. */
 import { join } from "node:path";
 import { build } from "esbuild";
+import { joinChunks } from "./one-chunk.ts";
 import { builtFiles, type Package } from "./workspace.ts";
 
 /**
@@ -15,7 +16,11 @@ export async function bundleEntries(
   const sources = builtFiles(manifest).map((file) =>
     file.replace(/^\.\/dist\//, "src/").replace(/\.js$/, ".ts"),
   );
-  await build({
+  const external = Object.keys(manifest.imports ?? {});
+  const options = { platform: "neutral", target: "es2023", external } as const;
+  const { metafile } = await build({
+    ...options,
+    metafile: true,
     absWorkingDir: dir,
     entryPoints: sources.map((source) => join(dir, source)),
     outbase: join(dir, "src"),
@@ -24,12 +29,10 @@ export async function bundleEntries(
     bundle: true,
     splitting: true,
     format: "esm",
-    platform: "neutral",
-    target: "es2023",
     packages: "external",
-    external: Object.keys(manifest.imports ?? {}),
     define,
     sourcemap: "linked",
     logLevel: "error",
   });
+  await joinChunks({ base: dir, dist, entry: "index.js" }, metafile.outputs, options);
 }

@@ -35,7 +35,11 @@ export const plantedInEnds: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "this.replay.next(this.ending.codeEnd)",
     replace: "this.replay.next()",
-    why: "On replay the code gets results that were recorded after it had been cancelled.",
+    why: "The code gets results that were recorded after it had been cancelled.",
+    seenBy: {
+      test: "packages/core/test/runs/cancelled-code.test.ts",
+      because: "what the code does then is not recorded, because nothing of it begins any more",
+    },
   },
   {
     name: "undone-beside-its-work",
