@@ -1,6 +1,6 @@
 /**
  * Builds every package into its `dist`, dependencies first: declarations by tsc, one file of JavaScript per public entry
- * by esbuild. Code that entries share is in chunks. Each file that Node opens costs about a millisecond of an import.
+ * by esbuild. Code that entries share is in one chunk. Each file that Node opens costs about a millisecond of an import.
  */
 import { copyFileSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
