@@ -121,6 +121,7 @@ describe("isolates that share a bucket", () => {
     expect(script).not.toMatch(/from\s*"node:|require\(/);
     const { length } = gzipSync(script);
     console.log(`worker bundle: ${script.length} characters, ${length} bytes gzipped, not minified`);
-    expect(length).toBeLessThan(120_000);
+    // A Worker is one file, so it has the parts that others load at their first use, too.
+    expect(length).toBeLessThan(150_000);
   });
 });
