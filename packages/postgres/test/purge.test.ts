@@ -123,6 +123,7 @@ test("tables that are purged and filled again do not grow with the number of cyc
   const pool = new Pool({ connectionString: own.href, max: 4 });
   // A connection that is closing when its database is dropped hears of it, and has no other listener by then.
   pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("error", () => {});
   onTestFinished(async () => {
     await pool.end();
     await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
