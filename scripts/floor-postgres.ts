@@ -130,7 +130,7 @@ async function same({ batch, ...sample }: AppendRequest): Promise<void> {
   const head = headOf({ batch, ...sample });
   const { locator, createdAt, updatedAt, steps: done } = head;
   await storage.append({ locator, position: 0, batch, head, lease });
-  const statement = { name: "same", text: goesOn("durable_bench") };
+  const statement = { name: "same", text: goesOn("durable_bench", false) };
   for (let position = 1; position <= steps; position++) {
     const values = [locator, position, batch, createdAt, updatedAt, done, lease.owner, lease.ttlMs];
     await client.query({ ...statement, values: [...values, thisProcess] });

@@ -43,8 +43,12 @@ export interface VirtualWorldOptions {
   readonly hold?: (() => Promise<boolean>) | undefined;
 }
 
-// Virtual time does not wait for the disk.
-await loadParts();
+/**
+ * Virtual time does not wait for the disk, so it passes once all parts of core are loaded. Not awaited here: CommonJS programs
+ * cannot load a module that waits.
+ */
+export const partsLoaded = loadParts();
+partsLoaded.catch(() => {});
 
 /** Turns of the real event loop without activity before time may pass. */
 const quietTurns = 3;
@@ -109,6 +113,7 @@ class Clock {
 
   /** Settles when the real event loop was idle for a few turns and `hold` has nothing to wait for. */
   async quiet(): Promise<void> {
+    await partsLoaded;
     do {
       for (let calm = 0, seen = this.signs; calm < quietTurns; calm++) {
         await systemWorld.turn();
@@ -164,7 +169,7 @@ export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
     warn: (message) => void warnings.push(message),
     log: (level, message, fields) => void lines.push({ level, message, fields }),
     onTerminate: () => () => {},
-    run: (work) => clock.run(typeof work === "function" ? work() : work),
+    run: (work) => clock.run(typeof work === "function" ? partsLoaded.then(work) : work),
     advance: async (ms) => {
       const until = clock.now + ms;
       do await clock.quiet();

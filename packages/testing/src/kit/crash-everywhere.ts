@@ -25,6 +25,7 @@ import {
   type Resettable,
 } from "./options.ts";
 import { CrashError, crashReport, type CrashReport } from "./report.ts";
+import { partsLoaded } from "../virtual-world.ts";
 
 /**
  * Runs a workflow once without faults, then once for every read and write and every kind of fault there, and
@@ -35,6 +36,7 @@ export async function crashEverywhere<Input, Output>(
   ...[options]: CrashArguments<Input, NoInfer<Output>>
 ): Promise<CrashReport<Output>> {
   const given = (options ?? {}) as CrashOptions<Input, Output>;
+  await partsLoaded;
   const restore = watchAmbient();
   try {
     const report = await crash(subject, given);

@@ -19,6 +19,7 @@ import { areRecorded } from "./recorders.ts";
 import { Scheduler } from "./scheduler.ts";
 import { isStray } from "./stray-checks.ts";
 import { startOfTime, Cluster } from "./cluster.ts";
+import { partsLoaded } from "../virtual-world.ts";
 
 /** Options of `simulate`. */
 export interface SimulateOptions {
@@ -65,6 +66,7 @@ const mostEvents = 400_000;
  * against invariants.
  */
 export async function simulate(options: SimulateOptions): Promise<Simulation> {
+  await partsLoaded;
   const plan = options.plan ?? planOf(options.seed ?? 1);
   const random = seeded(plan.seed ^ 0x5bd1e995);
   const scheduler = new Scheduler({
