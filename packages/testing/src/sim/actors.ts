@@ -11,6 +11,7 @@ import { judgeFailure, judgeOutcome, noteWarning } from "./outcome-checks.ts";
 import type { RunPlan } from "./plan.ts";
 import { reader } from "./readers.ts";
 import { recorder } from "./recorders.ts";
+import { plannersOf } from "./schedule-actors.ts";
 import { sender } from "./sender.ts";
 import { isStrange } from "./stranger-checks.ts";
 import { surroundings } from "./surroundings.ts";
@@ -29,6 +30,7 @@ export function actorsOf(cluster: Cluster): Actor[] {
     ...(records === 0 ? [] : ["recorder-1", "recorder-2"].map((name) => recorder(cluster, name, records))),
     ...(strangers === 0 ? [] : [stranger(cluster, strangers)]),
     ...Array.from({ length: senders }, (_, i) => sender(cluster, `sender-${i + 1}`)),
+    ...plannersOf(cluster),
     // Always the last: operator.ts picks it by position.
     operator(),
   ];

@@ -108,6 +108,10 @@ export class Cluster {
   deployed = false;
   rotated = false;
   closed = false;
+  /** Schedules go on after faults have ended, and are deleted. */
+  schedulesEnd = false;
+  /** Schedules that have not done so. */
+  behind: readonly string[] = [];
   readonly #actors: Actor[] = [];
   readonly #incarnations: number[] = [];
   readonly #pairs: PairNotes;

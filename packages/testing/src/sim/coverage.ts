@@ -59,6 +59,18 @@ const steered = [
   "an answer that is a failure",
 ];
 
+const schedules = [
+  "a run of a tick",
+  "a schedule that was defined",
+  "a schedule that was paused",
+  "a schedule that was resumed",
+  "a schedule that was deleted",
+  "a tick that was missed",
+  "a tick that was queued",
+  "a tick left out beside a run",
+  "a tick that cancels the run before",
+];
+
 const blobs = [
   "a blob",
   "a blob named without its body",
@@ -197,6 +209,7 @@ export const toBeMet: readonly string[] = [
   ...uncertain,
   ...undoing,
   ...steered,
+  ...schedules,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

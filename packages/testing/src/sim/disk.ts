@@ -23,6 +23,7 @@ import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
 import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { judgeBatch } from "./batch-checks.ts";
+import { ScheduleDisk } from "./schedule-checks.ts";
 import { judgePurged, judgeReaders } from "./purge-checks.ts";
 import type { Process } from "./process.ts";
 
@@ -62,6 +63,8 @@ export class Disk {
   /** Runs that were claimed, and not leased or written since. */
   readonly #claimed = new Set<string>();
   full = false;
+  /** Schedules are kept by the first handle alone, like limits. */
+  readonly schedules: ScheduleDisk | undefined;
 
   /** `slackMs` is the largest difference between clocks. Requests go to the handles in turn. */
   constructor(history: History, options: DiskOptions) {
@@ -69,6 +72,8 @@ export class Disk {
     this.#history = history;
     this.#blobs = new BlobNotes(history);
     this.#slackMs = options.slackMs;
+    const { schedules } = this.#handles[0] ?? {};
+    this.schedules = schedules && new ScheduleDisk(schedules, history, options);
   }
 
   get #base(): Storage {
@@ -106,6 +111,7 @@ export class Disk {
       this.#history.leases.granted(process.name, locator, { ...lease, extends: request.position > 0 });
     const landed = this.#history.applied(process.name, request);
     this.#blobs.landed(landed.run, request.blobs);
+    if (request.position === 0) this.schedules?.began(landed.run);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
     judgeBatch(this.#history, landed, request.head, this.#slackMs);
     this.#history.say("disk", `${landed.run.runId} ${request.position + 1}: ${describe(landed.batch)}`);

@@ -34,7 +34,15 @@ export type NetworkFault =
   /** Acknowledged and forgotten. */
   | "forget";
 
-const writes: readonly Operation[] = ["append", "release", "delete", "note", "dropChapters", "claim"];
+const writes: readonly Operation[] = [
+  "append",
+  "release",
+  "delete",
+  "note",
+  "dropChapters",
+  "claim",
+  "schedule",
+];
 const always: readonly Operation[] = [...writes, "read", "list", "lease"];
 
 /** The operations that each fault can hit. */
@@ -50,7 +58,7 @@ export const faultTargets: Readonly<Record<NetworkFault, readonly Operation[]>> 
   "crash-after": always,
   "crash-then-apply": [...writes, "lease"],
   "ask-to-end": ["append"],
-  "cut-short": ["read", "list", "claim"],
+  "cut-short": ["read", "list", "claim", "schedule"],
   stale: ["read"],
   forget: ["append"],
 };

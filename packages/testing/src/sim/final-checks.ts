@@ -50,6 +50,7 @@ export async function judge(cluster: Cluster): Promise<void> {
   }
   await judgeChapters(cluster);
   await judgeMail(cluster);
+  cluster.disk.schedules?.judgeEnd();
 }
 
 function judgePasses(history: History, run: RunLog): void {

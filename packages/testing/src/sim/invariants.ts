@@ -22,4 +22,5 @@ export const invariants: Readonly<Record<string, string>> = {
   I21: "a run fails by its deadline after that time, and not before",
   I22: "a retry takes back one failure of a failed run",
   I30: "no more runs of a workflow are driven than it has slots",
+  I31: "a tick of a schedule is decided once, by its rules, and has one run",
 };

@@ -16,6 +16,7 @@ import { seeded } from "../random.ts";
 import type { Disk, Landed } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
+import { connectSchedules } from "./schedule-actors.ts";
 import { judgeClaim, judgeTaken } from "./stranger-checks.ts";
 import { chaptersOf, type RunLog } from "./run-log.ts";
 
@@ -31,6 +32,7 @@ export interface NetworkOptions {
   readonly lostNotices?: number;
   readonly only?: readonly string[];
   readonly deletesTogether?: boolean;
+  readonly schedules?: readonly unknown[];
 }
 
 export class Network {
@@ -99,6 +101,13 @@ export class Network {
           texts: (prefix: string) => line.call("lease", () => limits.texts(prefix)),
         } satisfies StorageLimits,
       });
+    if (this.#options.schedules !== undefined)
+      Object.assign(
+        storage,
+        connectSchedules(process, disk, (apply, cut) =>
+          line.call("schedule", apply, cut === undefined ? {} : { "cut-short": cut }),
+        ),
+      );
     if (disk.offers("note"))
       storage.note = (locator, note) => line.call("note", () => disk.note(locator, note));
     if (this.#options.notifies && disk.notifies) {

@@ -11,6 +11,7 @@ import { inputFor } from "./input-checks.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import { purgeOf } from "./random-purges.ts";
 import type { RunLog } from "./run-log.ts";
+import { isOfSchedule, steerSchedule } from "./schedule-actors.ts";
 import { isStrange } from "./stranger-checks.ts";
 import { inProcess } from "./surroundings.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
@@ -53,9 +54,11 @@ export function performAction(cluster: Cluster, action: Action): void {
   }
 }
 
-async function interfere(cluster: Cluster, life: ProcessLife, { kind, target, ms }: Action): Promise<void> {
+async function interfere(cluster: Cluster, life: ProcessLife, action: Action): Promise<void> {
+  const { kind, target, ms } = action;
   const { history } = cluster;
   if (kind === "purge") return purge(life, target);
+  if (isOfSchedule(action)) return steerSchedule(cluster, life, action);
   const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];
   if (run === undefined || !life.process.alive) return;

@@ -12,6 +12,7 @@ import { failsAnswers } from "./failure-answers.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
+import { withSchedules, type SchedulePlan } from "./schedule-plan.ts";
 import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
@@ -52,6 +53,9 @@ export const actionKinds = [
   "purge",
   "pause-run",
   "retry-run",
+  "pause-schedule",
+  "delete-schedule",
+  "trigger-schedule",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -126,6 +130,8 @@ export interface Plan {
   readonly failures?: boolean;
   /** True when processes have hooks, some of which fail; none if missing. */
   readonly hooks?: boolean;
+  /** Schedules, which start runs of workflows of their own; none if missing. */
+  readonly schedules?: readonly SchedulePlan[];
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -139,7 +145,8 @@ export function planOf(seed: number): Plan {
   const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
   const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
-  return { ...plan, actions: all, deletesTogether, hooks, failures: failsAnswers(seed, plan.calm) };
+  const failures = failsAnswers(seed, plan.calm);
+  return withSchedules(seed, { ...plan, actions: all, deletesTogether, hooks, failures });
 }
 
 function drawnPlan(seed: number): Plan {
@@ -254,6 +261,9 @@ const later: ReadonlySet<ActionKind> = new Set<ActionKind>([
   "pause-run",
   "retry-run",
   "purge",
+  "pause-schedule",
+  "delete-schedule",
+  "trigger-schedule",
 ]);
 
 /** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */

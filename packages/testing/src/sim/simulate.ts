@@ -16,6 +16,7 @@ import { Network } from "./network.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
 import { areRecorded } from "./recorders.ts";
+import { areOut, endSchedules } from "./schedule-actors.ts";
 import { Scheduler } from "./scheduler.ts";
 import { isStray } from "./stray-checks.ts";
 import { startOfTime, Cluster } from "./cluster.ts";
@@ -158,11 +159,14 @@ async function heal(cluster: Cluster): Promise<void> {
   disk.full = false;
   cluster.restart();
   unpauseAll(cluster);
+  endSchedules(cluster);
   const how = await toTheEnd(cluster);
   if (history.violations.length > 0) return;
   if (how !== "done") {
     const open = history.runs.filter((run) => isOpen(run) && !isExempt(history, run));
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
+    if (cluster.behind.length > 0)
+      history.violate("I31", `schedules are behind: ${cluster.behind.join("; ")}`);
     history.violate(
       "I4",
       `${how === "busy" ? "too many events" : "stranded"}: ${list || "runs were never started"}`,
@@ -197,7 +201,10 @@ function isQuiet({ history }: Cluster): boolean {
 function isOver(cluster: Cluster): boolean {
   const { history, plan } = cluster;
   return (
-    isQuiet(cluster) && areRecorded(cluster) && plan.runs.every(({ id }) => history.run(id) !== undefined)
+    isQuiet(cluster) &&
+    areRecorded(cluster) &&
+    areOut(cluster) &&
+    plan.runs.every(({ id }) => history.run(id) !== undefined)
   );
 }
 
