@@ -67,28 +67,29 @@ const mostEvents = 400_000;
  */
 export async function simulate(options: SimulateOptions): Promise<Simulation> {
   await partsLoaded;
-  const plan = options.plan ?? planOf(options.seed ?? 1);
-  const random = seeded(plan.seed ^ 0x5bd1e995);
+  const drawn = options.plan ?? planOf(options.seed ?? 1);
+  const random = seeded(drawn.seed ^ 0x5bd1e995);
   const scheduler = new Scheduler({
     start: startOfTime,
     random,
     ...(options.settled === undefined ? {} : { settled: options.settled }),
-    changePoints: plan.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
+    changePoints: drawn.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
   });
   const history = new History(() => scheduler.now, {
     traced: options.trace === true,
-    sealed: plan.encrypted === true,
-    foreign: plan.foreign === true,
-    clocksMove: plan.actions.some(({ kind }) => kind === "set-clock"),
-    codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
+    sealed: drawn.encrypted === true,
+    foreign: drawn.foreign === true,
+    clocksMove: drawn.actions.some(({ kind }) => kind === "set-clock"),
+    codeChanges: drawn.actions.some(({ kind }) => kind === "deploy"),
   });
-  const slackMs = slackOf(plan);
+  const slackMs = slackOf(drawn);
   const disk = new Disk(history, {
     now: () => scheduler.now,
     timer: (ms, fire) => scheduler.after(ms, null, fire),
     slackMs,
     open: options.open,
   });
+  const plan = disk.limits === undefined ? unlimited(drawn) : drawn;
   const network = new Network(disk, plan);
   const programs = options.programs ?? programsOf(plan);
   for (const { name, isPrivate } of programs) {
@@ -116,7 +117,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     process.off("unhandledRejection", unhandled);
   }
   return {
-    plan,
+    plan: drawn,
     violations: history.violations,
     met: history.met,
     faults: network.happened,
@@ -126,6 +127,11 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     bodies: history.bodies.length,
     trace: history.trace ?? [],
   };
+}
+
+/** A bucket refuses limits, so its runs have none. */
+function unlimited({ slots: _, ...plan }: Plan): Plan {
+  return plan;
 }
 
 /** The workflows of the plan, in its order, then those of their children. */
