@@ -75,13 +75,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     ...(options.settled === undefined ? {} : { settled: options.settled }),
     changePoints: drawn.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
   });
-  const history = new History(() => scheduler.now, {
-    traced: options.trace === true,
-    sealed: drawn.encrypted === true,
-    foreign: drawn.foreign === true,
-    clocksMove: drawn.actions.some(({ kind }) => kind === "set-clock"),
-    codeChanges: drawn.actions.some(({ kind }) => kind === "deploy"),
-  });
+  const history = new History(() => scheduler.now, { traced: options.trace === true, ...traitsOf(drawn) });
   const slackMs = slackOf(drawn);
   const disk = new Disk(history, {
     now: () => scheduler.now,
@@ -129,9 +123,25 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   };
 }
 
+/** What the checks know of a plan. */
+function traitsOf({ encrypted, foreign, actions }: Plan): {
+  readonly sealed: boolean;
+  readonly foreign: boolean;
+  readonly clocksMove: boolean;
+  readonly codeChanges: boolean;
+} {
+  return {
+    sealed: encrypted === true,
+    foreign: foreign === true,
+    clocksMove: actions.some(({ kind }) => kind === "set-clock"),
+    codeChanges: actions.some(({ kind }) => kind === "deploy"),
+  };
+}
+
 /** A bucket refuses limits, so its runs have none. */
-function unlimited({ slots: _, ...plan }: Plan): Plan {
-  return plan;
+function unlimited(plan: Plan): Plan {
+  const { slots: _, ...others } = plan;
+  return others;
 }
 
 /** The workflows of the plan, in its order, then those of their children. */
