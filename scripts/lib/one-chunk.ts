@@ -33,9 +33,9 @@ export async function joinChunks(
     plugins: [
       {
         name: "parts",
-        setup: ({ onResolve }) =>
+        setup: (building) =>
           // Parts stay files of their own, beside this one.
-          onResolve({ filter: /^\.\/[^/]+\.js$/ }, ({ kind, path }) =>
+          building.onResolve({ filter: /^\.\/[^/]+\.js$/ }, ({ kind, path }) =>
             kind === "dynamic-import" ? { path, external: true } : null,
           ),
       },

@@ -49,7 +49,7 @@ async function burst(base: Lab, storage: Storage, { runs, workers }: { runs: num
   };
 }
 
-const runs = inject("full") ? 3_000 : 1_000;
+const runs = inject("full") ? 2_000 : 1_000;
 const workers = 5;
 const places = 20;
 

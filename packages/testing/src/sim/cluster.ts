@@ -246,7 +246,7 @@ export class Cluster {
   #workflow(program: Program, life: ProcessLife): Workflow<unknown, unknown> {
     const { name, schema } = program;
     const observedBody = this.#observed(program, life);
-    const limit = this.network.hasLimits ? limitOf(this.plan, name) : undefined;
+    const limit = limitOf(this.plan, name);
     const options = limit === undefined ? {} : { concurrency: { limit } };
     return schema === undefined
       ? durable(name, observedBody, options)

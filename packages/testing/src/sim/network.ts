@@ -55,11 +55,6 @@ export class Network {
     this.#only = only === undefined ? null : new Map(only);
   }
 
-  /** Whether the storage keeps limits. */
-  get hasLimits(): boolean {
-    return this.#disk.limits !== undefined;
-  }
-
   /** The storage as one process sees it. */
   connect(process: Process): Storage {
     const line = new Line(process, this);

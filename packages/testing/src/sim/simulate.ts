@@ -68,28 +68,23 @@ const mostEvents = 400_000;
  */
 export async function simulate(options: SimulateOptions): Promise<Simulation> {
   await partsLoaded;
-  const plan = options.plan ?? planOf(options.seed ?? 1);
-  const random = seeded(plan.seed ^ 0x5bd1e995);
+  const drawn = options.plan ?? planOf(options.seed ?? 1);
+  const random = seeded(drawn.seed ^ 0x5bd1e995);
   const scheduler = new Scheduler({
     start: startOfTime,
     random,
     ...(options.settled === undefined ? {} : { settled: options.settled }),
-    changePoints: plan.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
+    changePoints: drawn.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
   });
-  const history = new History(() => scheduler.now, {
-    traced: options.trace === true,
-    sealed: plan.encrypted === true,
-    foreign: plan.foreign === true,
-    clocksMove: plan.actions.some(({ kind }) => kind === "set-clock"),
-    codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
-  });
-  const slackMs = slackOf(plan);
+  const history = new History(() => scheduler.now, { traced: options.trace === true, ...traitsOf(drawn) });
+  const slackMs = slackOf(drawn);
   const disk = new Disk(history, {
     now: () => scheduler.now,
     timer: (ms, fire) => scheduler.after(ms, null, fire),
     slackMs,
     open: options.open,
   });
+  const plan = disk.limits === undefined ? unlimited(drawn) : drawn;
   const network = new Network(disk, plan);
   const programs = options.programs ?? programsOf(plan);
   for (const { name, isPrivate } of programs) {
@@ -117,7 +112,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     process.off("unhandledRejection", unhandled);
   }
   return {
-    plan,
+    plan: drawn,
     violations: history.violations,
     met: history.met,
     faults: network.happened,
@@ -127,6 +122,27 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     bodies: history.bodies.length,
     trace: history.trace ?? [],
   };
+}
+
+/** What the checks know of a plan. */
+function traitsOf({ encrypted, foreign, actions }: Plan): {
+  readonly sealed: boolean;
+  readonly foreign: boolean;
+  readonly clocksMove: boolean;
+  readonly codeChanges: boolean;
+} {
+  return {
+    sealed: encrypted === true,
+    foreign: foreign === true,
+    clocksMove: actions.some(({ kind }) => kind === "set-clock"),
+    codeChanges: actions.some(({ kind }) => kind === "deploy"),
+  };
+}
+
+/** A bucket refuses limits, so its runs have none. */
+function unlimited(plan: Plan): Plan {
+  const { slots: _, ...others } = plan;
+  return others;
 }
 
 /** The workflows of the plan, in its order, then those of their children. */
