@@ -12,8 +12,6 @@ async function filled(on: Lab, ...ids: readonly string[]): Promise<void> {
     await on.app.start("echo", 1, { id });
     await stopped(on.app, id);
   }
-  // A run that ended in this millisecond has not ended before now.
-  await new Promise((resolve) => setTimeout(resolve, 3));
 }
 
 const idsOf = async ({ app }: Lab): Promise<string[]> =>

@@ -12,7 +12,7 @@ export type EndStatus = (typeof endStatuses)[number];
 export interface PurgeOptions {
   /** Only runs that ended like this, or in one of these ways; completed ones by default. */
   readonly status?: EndStatus | readonly EndStatus[] | undefined;
-  /** Only runs that ended longer ago than this. */
+  /** Only runs that ended this long ago, or longer. */
   readonly olderThan?: Duration | undefined;
   /** Keeps this many runs of each workflow: the newest of those that `status` and `tags` select. */
   readonly keep?: number | undefined;
@@ -69,7 +69,8 @@ export function purgeSettings(options: PurgeOptions, now: number): PurgeSettings
       );
   assertWhole("keep", keep, mostKept);
   assertWhole("limit", limit, Number.MAX_SAFE_INTEGER);
-  return { ...options, statuses, endedBefore: now - toMs(olderThan ?? 0, "olderThan") };
+  // Times are whole milliseconds: a run that ended in this one has ended.
+  return { ...options, statuses, endedBefore: now + 1 - toMs(olderThan ?? 0, "olderThan") };
 }
 
 function assertWhole(name: string, value: number | undefined, most: number): void {

@@ -5,6 +5,7 @@
 
 import { createWorker, type Outcome } from "@durable/core";
 import { answerer } from "./answerer.ts";
+import { keptTo } from "./fleet-plan.ts";
 import { forkRun } from "./fork-requests.ts";
 import { inputFor } from "./input-checks.ts";
 import { judgeFailure, judgeOutcome, noteWarning } from "./outcome-checks.ts";
@@ -23,7 +24,7 @@ export function actorsOf(cluster: Cluster): Actor[] {
   cluster.onFork = (life, runId, id) => forkRun(cluster, life, runId, { id });
   cluster.onWarning = (message) => noteWarning(cluster, message);
   return [
-    ...Array.from({ length: workers }, (_, i) => worker(cluster, `worker-${i + 1}`)),
+    ...Array.from({ length: workers }, (_, i) => worker(cluster, i)),
     starter(cluster),
     answerer(cluster),
     ...Array.from({ length: readers }, (_, i) => reader(cluster, `reader-${i + 1}`)),
@@ -36,18 +37,20 @@ export function actorsOf(cluster: Cluster): Actor[] {
   ];
 }
 
-function worker(cluster: Cluster, name: string): Actor {
-  const { sweeps, intervalMs, concurrency } = cluster.plan;
+function worker(cluster: Cluster, number: number): Actor {
+  const { plan } = cluster;
+  const { sweeps, intervalMs, concurrency } = plan;
   const onStop = (outcome: Outcome<unknown>): void => {
     cluster.history.meet(`a drive that ended ${outcome.status}`);
     judgeOutcome(cluster, outcome);
   };
   return {
-    name,
-    boot: ({ process, app }) => {
+    name: `worker-${number + 1}`,
+    boot: ({ process, app, code }) => {
+      process.kept = keptTo(plan, { number, code, workflows: app.workflows }, cluster.network.healed);
       const onDrive = (runId: string, drive: () => Promise<void>): Promise<void> =>
         surroundings.run({ process: process.name, drive: runId }, drive);
-      const options = { concurrency, interval: intervalMs, maxStarts: 6, onStop, onDrive };
+      const options = { concurrency, interval: intervalMs, maxStarts: 6, onStop, onDrive, ...process.kept };
       if (!sweeps) return void createWorker(app, options);
       void forever(process, intervalMs, async () => {
         const { failed, outcomes, unknown } = await app.sweep({ concurrency });

@@ -247,7 +247,10 @@ export class Cluster {
     const { name, schema } = program;
     const observedBody = this.#observed(program, life);
     const limit = limitOf(this.plan, name);
-    const options = limit === undefined ? {} : { concurrency: { limit } };
+    const options = {
+      ...(limit === undefined ? {} : { concurrency: { limit } }),
+      ...(this.plan.share === "versions" ? { version: life.code } : {}),
+    };
     return schema === undefined
       ? durable(name, observedBody, options)
       : durable(name, observedBody, { ...options, input: schema });

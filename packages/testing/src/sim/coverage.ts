@@ -71,6 +71,13 @@ const schedules = [
   "a tick that cancels the run before",
 ];
 
+const fleet = [
+  "a paused workflow",
+  "work in a worker of some workflows",
+  "work in a worker of version first",
+  "work in a worker of version changed",
+];
+
 const blobs = [
   "a blob",
   "a blob named without its body",
@@ -210,6 +217,7 @@ export const toBeMet: readonly string[] = [
   ...undoing,
   ...steered,
   ...schedules,
+  ...fleet,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

@@ -17,6 +17,7 @@ import {
   type SlotLimits,
   type Storage,
   type StorageLimits,
+  type WorkflowPause,
   type World,
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
@@ -87,7 +88,15 @@ export class Disk {
 
   /** Whether the storage has this optional call. */
   offers(
-    name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue" | "deleteUnchanged" | "limits",
+    name:
+      | "readChapter"
+      | "dropChapters"
+      | "note"
+      | "claim"
+      | "whenDue"
+      | "deleteUnchanged"
+      | "limits"
+      | "pause",
   ): boolean {
     return this.#handles.every((handle) => handle[name] !== undefined);
   }
@@ -154,6 +163,14 @@ export class Disk {
     // A blocked run ends later or never, so work that it no longer waits for may run again.
     this.#history.leases.lost(locator);
     return this.#base.note?.(locator, note) ?? lacking("note");
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return this.#base.pause?.(workflow, pause) ?? lacking("pause");
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#base.paused?.() ?? lacking("paused");
   }
 
   /** True when the storage has this blob: only then does it accept the name without a body. */

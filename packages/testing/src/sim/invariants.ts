@@ -23,4 +23,6 @@ export const invariants: Readonly<Record<string, string>> = {
   I22: "a retry takes back one failure of a failed run",
   I30: "no more runs of a workflow are driven than it has slots",
   I31: "a tick of a schedule is decided once, by its rules, and has one run",
+  I32: "a workflow that is known to be paused is not driven on",
+  I33: "a worker of some workflows or versions drives no run of others",
 };

@@ -10,6 +10,8 @@ interface NotedLease {
   readonly owner: string;
   readonly process: string;
   readonly until: number;
+  /** When its owner got it. */
+  readonly since: number;
 }
 
 export class LeaseNotes {
@@ -40,7 +42,8 @@ export class LeaseNotes {
     if (before !== undefined && before.until > this.#now() && before.owner !== owner)
       this.#overtaken.add(`${before.process} ${locator}`);
     this.#overtaken.delete(`${process} ${locator}`);
-    this.#leases.set(locator, { owner, process, until: this.#now() + ttlMs });
+    const since = isLive ? before.since : this.#now();
+    this.#leases.set(locator, { owner, process, since, until: this.#now() + ttlMs });
   }
 
   /** The driver has released its lease, as it meant to. */
@@ -73,6 +76,11 @@ export class LeaseNotes {
   isHeldBy(process: string, locator: string): boolean {
     const lease = this.#leases.get(locator);
     return lease?.process === process && lease.until > this.#now();
+  }
+
+  /** When the process that has the lease of a run got it. */
+  since(locator: string): number {
+    return this.#leases.get(locator)?.since ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Locators of runs whose lease has not expired, but for late ones. */

@@ -10,6 +10,7 @@ import {
   type ReadReply,
   type Storage,
   type StorageLimits,
+  type WorkflowPause,
 } from "@durable/core";
 import { connectionLost, never, type Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
@@ -33,6 +34,7 @@ export interface NetworkOptions {
   readonly only?: readonly string[];
   readonly deletesTogether?: boolean;
   readonly schedules?: readonly unknown[];
+  readonly pauses?: boolean;
 }
 
 export class Network {
@@ -103,6 +105,10 @@ export class Network {
           line.call("schedule", apply, cut === undefined ? {} : { "cut-short": cut }),
         ),
       );
+    if (this.#options.pauses === true && disk.offers("pause")) {
+      storage.pause = (workflow, pause) => line.call("note", () => disk.pause(workflow, pause));
+      storage.paused = () => line.paused(disk);
+    }
     if (disk.offers("note"))
       storage.note = (locator, note) => line.call("note", () => disk.note(locator, note));
     if (this.#options.notifies && disk.notifies) {
@@ -163,6 +169,8 @@ class Line {
   readonly #process: Process;
   readonly #network: Network;
   #count = 0;
+  /** How often it has asked for paused workflows. */
+  #asked = 0;
 
   constructor(process: Process, network: Network) {
     this.#process = process;
@@ -215,6 +223,19 @@ class Line {
       this.#process.noteReply(log, log.batches.slice(Math.max(0, first), Math.max(0, end)));
     }
     return reply;
+  }
+
+  async paused(disk: Disk): Promise<readonly WorkflowPause[]> {
+    const process = this.#process;
+    const request = ++this.#asked;
+    const pauses = await this.call("list", () => disk.paused());
+    if (request > (process.pausesTold?.request ?? 0))
+      process.pausesTold = {
+        request,
+        at: process.scheduler.now,
+        paused: new Set(pauses.map(({ workflow }) => workflow)),
+      };
+    return pauses;
   }
 
   changed(change: Promise<void>): Promise<void> {

@@ -8,7 +8,7 @@ import { forkRun } from "./fork-requests.ts";
 import type { History } from "./history.ts";
 import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
 import { inputFor } from "./input-checks.ts";
-import type { Action, RunPlan } from "./plan.ts";
+import type { Action, FlowPlan, RunPlan } from "./plan.ts";
 import { purgeOf } from "./random-purges.ts";
 import type { RunLog } from "./run-log.ts";
 import { isOfSchedule, steerSchedule } from "./schedule-actors.ts";
@@ -58,6 +58,7 @@ async function interfere(cluster: Cluster, life: ProcessLife, action: Action): P
   const { kind, target, ms } = action;
   const { history } = cluster;
   if (kind === "purge") return purge(life, target);
+  if (kind === "pause-workflow") return pauseWorkflow(cluster, life, action);
   if (isOfSchedule(action)) return steerSchedule(cluster, life, action);
   const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];
@@ -100,6 +101,19 @@ async function interfere(cluster: Cluster, life: ProcessLife, action: Action): P
   }
 }
 
+async function pauseWorkflow(
+  { plan, history, disk }: Cluster,
+  { process, app }: ProcessLife,
+  { target, ms }: Action,
+): Promise<void> {
+  const { name } = plan.flows[target % plan.flows.length] as FlowPlan;
+  if (!process.alive || !disk.offers("pause")) return;
+  await app.pause(name, "by hand");
+  history.meet("a paused workflow");
+  await process.pause(ms);
+  await app.unpause(name);
+}
+
 async function purge({ process, app }: ProcessLife, target: number): Promise<void> {
   if (!process.alive) return;
   const { runs, children } = await app.purge(purgeOf(target));
@@ -134,7 +148,7 @@ function deepestFork(history: History, target: number): string | null {
   return forks.toSorted((a, b) => depth(b) - depth(a))[0]?.runId ?? null;
 }
 
-/** Once faults have ended, no run stays paused: its operator may have died. */
+/** Once faults have ended, no run and no workflow stays paused: its operator may have died. */
 export function unpauseAll(cluster: Cluster): void {
   const { history, scheduler } = cluster;
   const look = async (): Promise<void> => {
@@ -145,6 +159,18 @@ export function unpauseAll(cluster: Cluster): void {
           (error: unknown) => judgeFailure(cluster, "operator", error),
         );
   };
+  const lookAtWorkflows = async (): Promise<void> => {
+    const { process, app } = cluster.lives.at(-1) as ProcessLife;
+    if (cluster.plan.pauses !== true || !cluster.disk.offers("pause") || !process.alive) return;
+    for (const { workflow } of await cluster.disk.paused())
+      await inProcess(process.name, () => app.unpause(workflow)).catch((error: unknown) =>
+        judgeFailure(cluster, "operator", error),
+      );
+  };
   // A request that was on its way may still pause a run.
-  for (const ms of [1_000, 60_000, 600_000]) scheduler.after(ms, null, () => void look());
+  for (const ms of [1_000, 60_000, 600_000])
+    scheduler.after(ms, null, () => {
+      void look();
+      void lookAtWorkflows();
+    });
 }

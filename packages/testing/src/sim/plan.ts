@@ -5,6 +5,7 @@
 
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
+import { withFleet, type Share } from "./fleet-plan.ts";
 import { withChapters } from "./random-chapters.ts";
 import { withMail } from "./random-messages.ts";
 import { purgesOf } from "./random-purges.ts";
@@ -53,6 +54,7 @@ export const actionKinds = [
   "purge",
   "pause-run",
   "retry-run",
+  "pause-workflow",
   "pause-schedule",
   "delete-schedule",
   "trigger-schedule",
@@ -132,6 +134,10 @@ export interface Plan {
   readonly hooks?: boolean;
   /** Schedules, which start runs of workflows of their own; none if missing. */
   readonly schedules?: readonly SchedulePlan[];
+  /** What workers are kept to; each takes all runs if missing. */
+  readonly share?: Share;
+  /** True when an operator pauses workflows. */
+  readonly pauses?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -146,7 +152,7 @@ export function planOf(seed: number): Plan {
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
   const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
   const failures = failsAnswers(seed, plan.calm);
-  return withSchedules(seed, { ...plan, actions: all, deletesTogether, hooks, failures });
+  return withFleet(seed, withSchedules(seed, { ...plan, actions: all, deletesTogether, hooks, failures }));
 }
 
 function drawnPlan(seed: number): Plan {
@@ -261,6 +267,7 @@ const later: ReadonlySet<ActionKind> = new Set<ActionKind>([
   "pause-run",
   "retry-run",
   "purge",
+  "pause-workflow",
   "pause-schedule",
   "delete-schedule",
   "trigger-schedule",

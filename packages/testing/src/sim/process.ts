@@ -3,8 +3,9 @@
  * gets no more replies, but requests it had sent may still arrive. Proven in test/sim.test.ts.
  */
 
-import { systemWorld, type World } from "@durable/core";
+import { systemWorld, type WorkerOptions, type World } from "@durable/core";
 import type { Random } from "../random.ts";
+import type { PausesTold } from "./fleet-checks.ts";
 import type { History } from "./history.ts";
 import { isSettlement, type AppliedBatch, type RunLog } from "./run-log.ts";
 import type { Owner, Scheduler } from "./scheduler.ts";
@@ -40,6 +41,9 @@ export class Process implements Owner {
   skewMs: number;
   /** The process was terminated and is expected to end. */
   asked = false;
+  /** What a worker in it is kept to. */
+  kept: Pick<WorkerOptions, "workflows" | "versions"> = {};
+  pausesTold: PausesTold | null = null;
   /** Runs with a body running here, and how many bodies. */
   readonly busy = new Map<RunLog, number>();
   readonly #leased = new Map<string, number>();

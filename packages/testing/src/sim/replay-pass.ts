@@ -27,6 +27,8 @@ export class ReplayPass {
   readonly keys = new Set<string>();
   /** The keys of all its calls. */
   readonly called = new Set<string>();
+  /** When its first body started under the lease that it has. */
+  firstBodyAt = Number.NEGATIVE_INFINITY;
   /** The event in which its code left a rejection behind. */
   strayAt: number | null = null;
   /** Branches that have not returned, by key prefix. */

@@ -71,6 +71,8 @@ export interface WrittenEntry {
   readonly compensate?: true;
   /** At the end of a run: steps whose compensation failed. */
   readonly uncompensated?: readonly string[];
+  /** The version of the code that a chapter begins with. */
+  readonly version?: string | null;
   /** When the run fails, unless it has ended before. */
   readonly deadline?: number | null;
   /** The call whose failure a retry takes back. */

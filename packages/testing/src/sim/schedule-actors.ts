@@ -1,5 +1,5 @@
 /**
- * The processes that define, steer and end the schedules of a plan. Proven in test/sim-schedules.test.ts.
+ * The processes that define, steer and end the schedules of a plan. Proven in test/sim-fleet.test.ts.
  */
 
 import type { ScheduleStore, Storage } from "@durable/core";

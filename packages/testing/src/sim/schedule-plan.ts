@@ -1,6 +1,6 @@
 /**
  * Schedules in some plans, each with a small workflow of its own. Drawn from a random stream of their own, so that all
- * else in a plan stays as it is. Proven in test/sim-schedules.test.ts.
+ * else in a plan stays as it is. Proven in test/sim-fleet.test.ts.
  */
 
 import { seeded, type Random } from "../random.ts";

@@ -7,6 +7,7 @@ import { inspect } from "node:util";
 import type { AnyWorkflow, StepInfo } from "@durable/core";
 import { isSource, pulled } from "../kit/chunk-source.ts";
 import type { Observer } from "../kit/observer.ts";
+import { judgeKept, judgePaused } from "./fleet-checks.ts";
 import type { Body, History } from "./history.ts";
 import { ReplayPass } from "./replay-pass.ts";
 import type { Plan } from "./plan.ts";
@@ -218,6 +219,8 @@ function starts({ process, program, plan }: ObservedWorkflow, pass: ReplayPass, 
   judgeRepeat(history, body);
   judgeUndoneStart(history, body);
   judgeSlot(history, plan, body);
+  if (plan.pauses === true) judgePaused(process, pass, body);
+  if (pass.worker) judgeKept(history, body, process.kept);
   judgeStrayed(process, pass, body);
   return body;
 }

@@ -1,0 +1,48 @@
+/**
+ * Workers that share runs by workflow or by version, and workflows that an operator pauses, in some plans. Drawn from a
+ * random stream of their own, so that all else in a plan stays as it is. Proven in test/sim-fleet.test.ts.
+ */
+
+import type { WorkerOptions } from "@durable/core";
+import { seeded } from "../random.ts";
+import type { Action, Plan } from "./plan.ts";
+
+/** What the workers of a plan are kept to: some of the workflows each, or the version of their code. */
+export type Share = "workflows" | "versions";
+
+/** The same plan, in some cases with such workers and pauses. */
+export function withFleet(seed: number, plan: Plan): Plan {
+  const random = seeded(seed * 2_376_512_323 + 11);
+  const drawn: readonly (Share | null)[] = ["workflows", "versions", null, null, null, null, null, null];
+  const share = random.pick(drawn);
+  const pauses: Action[] = random.chance(0.88)
+    ? []
+    : Array.from({ length: random.between(1, 3) }, () => ({
+        kind: "pause-workflow",
+        at: random.between(500, 19_000),
+        target: random.between(0, 99),
+        ms: random.pick([50, 2_000, 10_000]),
+      }));
+  // Workers that differ in nothing share nothing.
+  const deploys: Action[] =
+    share === "versions" && random.chance(0.7)
+      ? [{ kind: "deploy", at: random.between(1_000, 15_000), target: random.between(0, 99), ms: 0 }]
+      : [];
+  return {
+    ...plan,
+    ...(share === null || plan.sweeps ? {} : { share }),
+    ...(pauses.length === 0 ? {} : { pauses: true }),
+    actions: [...plan.actions, ...pauses, ...deploys].toSorted((a, b) => a.at - b.at),
+  };
+}
+
+/** What a worker is kept to. Every workflow has a worker; once faults have ended, every version has all of them. */
+export function keptTo(
+  { share, workers }: Plan,
+  worker: { readonly number: number; readonly code: string; readonly workflows: readonly string[] },
+  healed: boolean,
+): Pick<WorkerOptions, "workflows" | "versions"> {
+  if (share === "versions") return healed ? {} : { versions: [worker.code] };
+  const own = worker.workflows.filter((_, at) => at % workers === worker.number);
+  return share === undefined || own.length === 0 ? {} : { workflows: own };
+}
