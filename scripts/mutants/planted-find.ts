@@ -69,6 +69,14 @@ const spawned: readonly PlantedBug[] = [
 
 const workers: readonly PlantedBug[] = [
   {
+    name: "worker-of-every-workflow",
+    breaks: "worker.5",
+    file: "worker.ts",
+    find: "const { workflows = app.workflows, versions } = options;",
+    replace: "const [workflows, versions] = [app.workflows, options.versions];",
+    why: "A worker that is kept to some workflows takes runs of all.",
+  },
+  {
     name: "worker-of-every-version",
     breaks: "worker.5",
     file: "due-work.ts",
@@ -78,7 +86,7 @@ const workers: readonly PlantedBug[] = [
     why: "A worker claims runs that it must not drive, and keeps them from others.",
     seenBy: {
       test: "packages/core/test/worker-versions.test.ts",
-      because: "the workers of a simulation take all versions",
+      because: "the driver refuses such a run, so that it is only late",
     },
   },
 ];

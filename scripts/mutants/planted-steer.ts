@@ -111,7 +111,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
     find: "if (paused.has(execution.definition.name)) execution.leave();",
     replace: "void execution;",
     why: "Runs that are driven when their workflow is paused go on to their end.",
-    seenBy: { test: pauseTest, because: noApps },
   },
   {
     name: "paused-workflow-is-claimed",

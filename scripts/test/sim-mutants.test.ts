@@ -1,7 +1,7 @@
 /** The test of the tests, in small: patches still apply, nothing is without one, and some die at once. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
 import { root } from "../lib/workspace.ts";
 import { hunt } from "../mutants/hunt.ts";
 import { isOtherCode, mask, mutantsOf } from "../mutants/mutate.ts";
@@ -82,16 +82,11 @@ const sample = [
   "acknowledged-one-append-early",
   "microtasks-not-drained",
   "settled-meanwhile-dropped",
-  "branches-share-keys",
-  "retry-not-recorded",
-  "verdict-not-recorded",
-  "latest-first",
 ];
 
-const tried = inject("full") ? sample : sample.slice(0, 4);
 const seeds = Array.from({ length: 25 }, (_, i) => i + 1);
 
-test.each(tried)("%s is caught within a few seeds", { timeout: 180_000 }, async (name) => {
+test.each(sample)("%s is caught within a few seeds", { timeout: 180_000 }, async (name) => {
   const bug = planted.find((one) => one.name === name) as PlantedBug;
   const found = await hunt({ patches: patchesOf(bug), seeds });
   // On a busy machine the watchdog may be first.

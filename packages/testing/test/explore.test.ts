@@ -1,7 +1,7 @@
 /** A user's workflow under random schedules and faults. */
 
 import { durable } from "@durable/core";
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { explore } from "../src/sim/index.ts";
 
 const refund = durable("refund", async (ctx, order: { id: string; cents: number }) => {
@@ -19,7 +19,7 @@ const refund = durable("refund", async (ctx, order: { id: string; cents: number 
   return { ok, checks, at: found.at };
 });
 
-const seeds = inject("full") ? 20 : 12;
+const seeds = 12;
 
 describe("explore", () => {
   test("runs a workflow under many seeds: real work, thirty days, and outputs with their types", async () => {

@@ -12,7 +12,7 @@ function seedsWithPurges(count: number): number[] {
   return seeds;
 }
 
-const seeds = seedsWithPurges(inject("full") ? 50 : 20);
+const seeds = seedsWithPurges(inject("full") ? 50 : 25);
 
 test(`${seeds.length} histories with purges and forks: no living fork loses what it reads`, async () => {
   const met = new Map<string, number>();

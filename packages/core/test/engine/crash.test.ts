@@ -12,15 +12,21 @@ const everyFault: readonly Fault[] = [
   "conflict",
 ];
 
+const sample: readonly [readonly Fault[], readonly Fault[]] = [
+  ["crash-before", "conflict"],
+  ["crash-after", "lose-reply"],
+];
+
 /** Seeds of the storage's slowness, each with the faults it meets. */
 const histories: readonly [slowSeed: number | undefined, faults: readonly Fault[]][] = inject("full")
   ? [
-      [undefined, everyFault],
-      [1, everyFault],
+      // Together with the sample, every fault in both.
+      [undefined, everyFault.filter((fault) => !sample[0].includes(fault))],
+      [1, everyFault.filter((fault) => !sample[1].includes(fault))],
     ]
   : [
-      [undefined, ["crash-before", "conflict"]],
-      [1, ["crash-after", "lose-reply"]],
+      [undefined, sample[0]],
+      [1, sample[1]],
     ];
 
 // H10 and H2: same output, one settlement a key, nothing after the end, cold replay without any work.

@@ -66,13 +66,17 @@ function worker(cluster: Cluster, number: number): Actor {
 /** Starts every run of the plan, and repeats a start until the run exists. */
 function starter(cluster: Cluster): Actor {
   const { history, plan } = cluster;
-  const start = async (life: ProcessLife, { id, flow, deadlineMs: deadline }: RunPlan): Promise<void> => {
+  const start = async (
+    life: ProcessLife,
+    { id, flow, left, deadlineMs: deadline }: RunPlan,
+  ): Promise<void> => {
     const { process, flows } = life;
     while (history.run(id) === undefined) {
       try {
         // Some starts wait for the end of the run, some do not.
         const { input = inputFor(id) } = cluster.programs[flow] ?? {};
-        if (process.random.chance(0.5)) await flows[flow]?.start(input, { id, deadline });
+        if (left === true) await flows[flow]?.start(input, { id, deadline, drive: false });
+        else if (process.random.chance(0.5)) await flows[flow]?.start(input, { id, deadline });
         else {
           const outcome = await flows[flow]?.run(input, { id, deadline });
           if (outcome !== undefined) judgeOutcome(cluster, outcome);

@@ -4,8 +4,9 @@
  */
 
 import type { WorkerOptions } from "@durable/core";
-import { seeded } from "../random.ts";
+import { seeded, type Random } from "../random.ts";
 import type { Action, Plan } from "./plan.ts";
+import type { Tree } from "./tree.ts";
 
 /** What the workers of a plan are kept to: some of the workflows each, or the version of their code. */
 export type Share = "workflows" | "versions";
@@ -17,11 +18,12 @@ export function withFleet(seed: number, plan: Plan): Plan {
   const share = random.pick(drawn);
   const pauses: Action[] = random.chance(0.88)
     ? []
-    : Array.from({ length: random.between(1, 3) }, () => ({
+    : Array.from({ length: random.between(2, 6) }, () => ({
         kind: "pause-workflow",
-        at: random.between(500, 19_000),
+        // Most runs are under way then.
+        at: random.between(200, 9_000),
         target: random.between(0, 99),
-        ms: random.pick([50, 2_000, 10_000]),
+        ms: random.pick([300, 3_000, 12_000]),
       }));
   // Workers that differ in nothing share nothing.
   const deploys: Action[] =
@@ -29,10 +31,33 @@ export function withFleet(seed: number, plan: Plan): Plan {
       ? [{ kind: "deploy", at: random.between(1_000, 15_000), target: random.between(0, 99), ms: 0 }]
       : [];
   return {
-    ...plan,
+    ...(pauses.length === 0 ? plan : withSteady(plan, random)),
     ...(share === null || plan.sweeps ? {} : { share }),
-    ...(pauses.length === 0 ? {} : { pauses: true }),
     actions: [...plan.actions, ...pauses, ...deploys].toSorted((a, b) => a.at - b.at),
+  };
+}
+
+/** The same plan with runs that workers are busy with for a while, so that a pause meets them. */
+function withSteady(plan: Plan, random: Random): Plan {
+  const step = { kind: "step", fails: 0, timeoutMs: null, typed: false } as const;
+  const nodes = Array.from({ length: 5 }, (_, i) => ({
+    ...step,
+    name: `turn ${i}`,
+    ms: random.pick([300, 2_000]),
+  }));
+  const tree: Tree = { kind: "sequence", nodes };
+  const runs = Array.from({ length: random.between(1, 3) }, (_, i) => ({
+    id: `run-steady-${i}`,
+    flow: plan.flows.length,
+    at: random.between(0, 5_000),
+    starters: 1,
+    left: true,
+  }));
+  return {
+    ...plan,
+    flows: [...plan.flows, { name: "flow-of-turns", tree, changed: tree, compatible: true }],
+    runs: [...plan.runs, ...runs],
+    pauses: true,
   };
 }
 

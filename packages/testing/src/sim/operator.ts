@@ -106,7 +106,8 @@ async function pauseWorkflow(
   { process, app }: ProcessLife,
   { target, ms }: Action,
 ): Promise<void> {
-  const { name } = plan.flows[target % plan.flows.length] as FlowPlan;
+  // The last workflow is the one that workers are busy with.
+  const { name } = plan.flows.at(target % 2 === 0 ? -1 : target % plan.flows.length) as FlowPlan;
   if (!process.alive || !disk.offers("pause")) return;
   await app.pause(name, "by hand");
   history.meet("a paused workflow");

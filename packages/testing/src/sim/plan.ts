@@ -34,6 +34,8 @@ export interface RunPlan {
   readonly starters: number;
   /** The deadline of the run; none if missing. */
   readonly deadlineMs?: number;
+  /** True when its caller leaves it to workers. */
+  readonly left?: boolean;
 }
 
 export const actionKinds = [

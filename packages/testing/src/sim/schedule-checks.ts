@@ -118,7 +118,8 @@ export class ScheduleDisk {
     return names.flatMap((name) => {
       const kept = this.#kept.get(name);
       if (kept === undefined) return [`${name} is not defined`];
-      const waits = kept.queued !== null && !this.#logs(kept.last).some(isStuck);
+      // A later tick may well be queued: runs can take longer than a period.
+      const waits = kept.queued !== null && kept.queued < time && !this.#logs(kept.last).some(isStuck);
       const isUp = kept.pending === null && (kept.paused || (kept.after >= time && !waits));
       return isUp ? [] : [`${name} ${describe(kept)}`];
     });
