@@ -16,7 +16,7 @@ import { DurableError, describeError } from "../values/errors.ts";
 import { later } from "./load-later.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
-import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
+import { ownerNow, runAs, snapshot, type InContext, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { flowPart } from "./flow-part.ts";
 import { guard, type Host } from "./host.ts";
@@ -48,6 +48,8 @@ export class Execution implements Parked {
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
+  /** The async context of the drive. */
+  #inDrive: InContext = (fn) => fn();
   #observe: Observe | undefined;
   #stopped: Promise<unknown> = Promise.resolve();
   /** Settles once the latest drive has given its lease back. */
@@ -129,7 +131,9 @@ export class Execution implements Parked {
       headOf: (child) => above().#headOf(child),
       cancel: async (child) => {
         const { runId, plain, childOf, definition } = child;
-        const cleansUp = (): void => host.background(`run ${runId}`, below.drive(child, above().#options));
+        const drive = (): Promise<unknown> => below.drive(child, above().#options);
+        // A call of the code that has settled leads here; the code of the child must not see its context.
+        const cleansUp = (): void => host.background(`run ${runId}`, above().#inDrive(drive));
         const { cancelChild } = await later();
         return cancelChild(
           host,
@@ -161,6 +165,7 @@ export class Execution implements Parked {
     const { runId } = this.journal;
     const { signal, patience } = options;
     this.#options = options;
+    this.#inDrive = snapshot();
     this.#heads = null;
     const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");

@@ -64,6 +64,31 @@ describe("what surrounds a drive is visible in the workflow and its steps:", () 
     expect(outputOf(resumed.outcome)).toEqual([1, ...all("first")]);
   });
 
+  test("a child that cleans up, because its parent no longer needs it", async () => {
+    const on = lab();
+    const seen: (string | undefined)[] = [];
+    const child = durable("child", async (ctx) => {
+      seen.push(here());
+      ctx.onCancel(() => void seen.push(here()));
+      await ctx.suspend("answer");
+    });
+    const parent = durable("parent", (ctx) =>
+      als.run("call", () =>
+        ctx.parallel([
+          (branch) => branch.child(child, undefined),
+          async (branch) => {
+            await branch.sleep("1s");
+            throw new Error("no");
+          },
+        ]),
+      ),
+    );
+    await on.world.run(als.run("drive", () => parent.with(on).run()));
+    await on.world.advance(60_000);
+    // Its first call, the call that cleans up, and the clean-up.
+    expect(seen).toEqual(["drive", "drive", "drive"]);
+  });
+
   test("onDrive of a worker", async () => {
     const on = lab();
     const flow = durable("looks", looks);

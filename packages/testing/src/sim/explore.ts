@@ -7,7 +7,8 @@ import type { Context, Workflow } from "@durable/core";
 import { AnswerBook, type Answers } from "../kit/answers.ts";
 import { Bodies } from "../kit/bodies.ts";
 import { tally } from "./coverage.ts";
-import { planOf, type Plan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { planOf } from "./random-plan.ts";
 import { nameOf, type Program } from "./program.ts";
 import { shrink } from "./shrink.ts";
 import { simulate, type Simulation } from "./simulate.ts";
@@ -76,16 +77,22 @@ export async function explore<Input, Output>(
   return total;
 }
 
-/** The plan of a seed without what only generated workflows can handle: changed code and edited values. */
+/** Actions on the workflows that a plan draws. */
+const onGenerated = /^deploy$|-(workflow|schedule)$/;
+
+/**
+ * The plan of a seed without what only generated workflows can handle: changed code, edited values, schedules, and
+ * pauses of a workflow.
+ */
 function userPlan(seed: number): Plan {
-  const plan = planOf(seed);
+  const { schedules: _, pauses: _pauses, ...plan } = planOf(seed);
   return {
     ...plan,
     // A calm plan edits nothing and sends only valid answers.
     calm: true,
     flows: [],
     runs: plan.runs.map((run) => ({ ...run, flow: 0 })),
-    actions: plan.actions.filter(({ kind }) => kind !== "deploy"),
+    actions: plan.actions.filter(({ kind }) => !onGenerated.test(kind)),
     records: 0,
   };
 }

@@ -15,14 +15,6 @@ import type { Process } from "./process.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { RunLog } from "./run-log.ts";
 
-/** What a process was last told of paused workflows. */
-export interface PausesTold {
-  /** The number of its request: replies may overtake each other. */
-  readonly request: number;
-  readonly at: number;
-  readonly paused: ReadonlySet<string>;
-}
-
 /** Runs when a body of a worker starts. */
 export function judgePaused(process: Process, pass: ReplayPass, { run, leased }: Body): void {
   const { history, pausesTold: told } = process;

@@ -5,11 +5,8 @@
 
 import type { WorkerOptions } from "@durable/core";
 import { seeded, type Random } from "../random.ts";
-import type { Action, Plan } from "./plan.ts";
+import type { Action, Plan, Share } from "./plan.ts";
 import type { Tree } from "./tree.ts";
-
-/** What the workers of a plan are kept to: some of the workflows each, or the version of their code. */
-export type Share = "workflows" | "versions";
 
 /** The same plan, in some cases with such workers and pauses. */
 export function withFleet(seed: number, plan: Plan): Plan {

@@ -2,7 +2,7 @@
 
 export { simulate } from "./simulate.ts";
 export type { SimulateOptions, Simulation } from "./simulate.ts";
-export { planOf } from "./plan.ts";
+export { planOf } from "./random-plan.ts";
 export type { Plan } from "./plan.ts";
 export { shrink } from "./shrink.ts";
 export type { ShrinkOptions, Shrunk } from "./shrink.ts";

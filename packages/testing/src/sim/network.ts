@@ -4,20 +4,13 @@
  * Proven in test/sim.test.ts.
  */
 
-import {
-  DurableError,
-  type AppendRequest,
-  type ReadReply,
-  type Storage,
-  type StorageLimits,
-  type WorkflowPause,
-} from "@durable/core";
+import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
 import { connectionLost, never, type Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
 import type { Disk, Landed } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
+import { limitsOf, pausesOf, schedulesOf, type Call } from "./more-storage.ts";
 import type { Process } from "./process.ts";
-import { connectSchedules } from "./schedule-actors.ts";
 import { judgeClaim, judgeTaken } from "./stranger-checks.ts";
 import { chaptersOf, type RunLog } from "./run-log.ts";
 
@@ -88,27 +81,10 @@ export class Network {
     if (disk.offers("dropChapters"))
       storage.dropChapters = (locator, before) =>
         line.call("dropChapters", () => disk.dropChapters(locator, before));
-    const { limits } = disk;
-    if (limits !== undefined)
-      Object.assign(storage, {
-        limits: {
-          slots: () => line.call("lease", () => limits.slots()),
-          read: (name: string) => line.call("lease", () => limits.read(name)),
-          swap: (...given: Parameters<typeof limits.swap>) => line.call("lease", () => limits.swap(...given)),
-          texts: (prefix: string) => line.call("lease", () => limits.texts(prefix)),
-        } satisfies StorageLimits,
-      });
-    if (this.#options.schedules !== undefined)
-      Object.assign(
-        storage,
-        connectSchedules(process, disk, (apply, cut) =>
-          line.call("schedule", apply, cut === undefined ? {} : { "cut-short": cut }),
-        ),
-      );
-    if (this.#options.pauses === true && disk.offers("pause")) {
-      storage.pause = (workflow, pause) => line.call("note", () => disk.pause(workflow, pause));
-      storage.paused = () => line.paused(disk);
-    }
+    const call: Call = (operation, apply, spoil) => line.call(operation, apply, spoil);
+    Object.assign(storage, limitsOf(disk, call));
+    if (this.#options.schedules !== undefined) Object.assign(storage, schedulesOf(process, disk, call));
+    if (this.#options.pauses === true) Object.assign(storage, pausesOf(process, disk, call));
     if (disk.offers("note"))
       storage.note = (locator, note) => line.call("note", () => disk.note(locator, note));
     if (this.#options.notifies && disk.notifies) {
@@ -169,8 +145,6 @@ class Line {
   readonly #process: Process;
   readonly #network: Network;
   #count = 0;
-  /** How often it has asked for paused workflows. */
-  #asked = 0;
 
   constructor(process: Process, network: Network) {
     this.#process = process;
@@ -223,19 +197,6 @@ class Line {
       this.#process.noteReply(log, log.batches.slice(Math.max(0, first), Math.max(0, end)));
     }
     return reply;
-  }
-
-  async paused(disk: Disk): Promise<readonly WorkflowPause[]> {
-    const process = this.#process;
-    const request = ++this.#asked;
-    const pauses = await this.call("list", () => disk.paused());
-    if (request > (process.pausesTold?.request ?? 0))
-      process.pausesTold = {
-        request,
-        at: process.scheduler.now,
-        paused: new Set(pauses.map(({ workflow }) => workflow)),
-      };
-    return pauses;
   }
 
   changed(change: Promise<void>): Promise<void> {

@@ -5,7 +5,6 @@
 
 import { systemWorld, type WorkerOptions, type World } from "@durable/core";
 import type { Random } from "../random.ts";
-import type { PausesTold } from "./fleet-checks.ts";
 import type { History } from "./history.ts";
 import { isSettlement, type AppliedBatch, type RunLog } from "./run-log.ts";
 import type { Owner, Scheduler } from "./scheduler.ts";
@@ -24,6 +23,14 @@ export interface ProcessParts {
   readonly passing?: () => number;
   /** Called for each warning of the library. */
   readonly warned: (message: string) => void;
+}
+
+/** What a process was last told of paused workflows. */
+interface PausesTold {
+  /** The number of its request: replies may overtake each other. */
+  readonly request: number;
+  readonly at: number;
+  readonly paused: ReadonlySet<string>;
 }
 
 export class Process implements Owner {

@@ -9,12 +9,15 @@
 
 import type { History } from "./history.ts";
 import { chaptersOf, type RunLog } from "./run-log.ts";
+import { isByDeadline } from "./steer-checks.ts";
 
 /** Runs after the end of the simulation. */
 export function judgeSwallowed(history: History, run: RunLog): void {
   if (run.status !== "completed" && run.status !== "failed") return;
   const passes = history.passes.filter((pass) => pass.run === run);
   const entries = history.entries(run);
+  // A deadline does not wait for code that fits.
+  if (entries.some((entry) => entry.kind === "run.failed" && isByDeadline(history, run, entry))) return;
   for (const { kind, key = "", wait } of entries) {
     // The engine asks about uncertain attempts itself.
     if (kind !== "suspend.opened" || key.includes("/uncertain")) continue;

@@ -4,6 +4,7 @@
  */
 
 import type { AnswerAttempt, History } from "./history.ts";
+import { deadlineOf } from "./steer-checks.ts";
 import { endsCode } from "./undo-checks.ts";
 import { areOneStart, type RunLog, type WrittenEntry } from "./run-log.ts";
 
@@ -29,7 +30,8 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   // A fork with another answer has it from its first entry on.
   if (lineage.some(({ edits = [] }) => edits.some((edit) => edit.key === key))) return;
   const ended = /completed|failed|cancelled|continued/.test(run.status) || history.entries(run).some(isOver);
-  const late = (opened?.expiresAt ?? Number.POSITIVE_INFINITY) <= now + slackMs;
+  const until = Math.min(opened?.expiresAt ?? Number.POSITIVE_INFINITY, deadlineOf(history, run));
+  const late = until <= now + slackMs;
   const undeserved =
     (status === "accepted" && !has(/answered|resolved/)) ||
     (status === "duplicate" && !has(/answered|resolved/)) ||

@@ -2,15 +2,11 @@
  * The processes that define, steer and end the schedules of a plan. Proven in test/sim-fleet.test.ts.
  */
 
-import type { ScheduleStore, Storage } from "@durable/core";
 import type { Actor, Cluster, ProcessLife } from "./cluster.ts";
-import type { Disk } from "./disk.ts";
 import { isExempt } from "./exemptions.ts";
 import { inputFor } from "./input-checks.ts";
 import { judgeFailure } from "./outcome-checks.ts";
-import type { Action } from "./plan.ts";
-import type { Process } from "./process.ts";
-import type { SchedulePlan } from "./schedule-plan.ts";
+import type { Action, SchedulePlan } from "./plan.ts";
 import { inProcess } from "./surroundings.ts";
 
 /** The longest time that a request may still be under way after faults have ended. */
@@ -57,27 +53,6 @@ export async function steerSchedule(cluster: Cluster, life: ProcessLife, action:
   await schedules.pause(name);
   await life.process.pause(ms);
   await schedules.resume(name);
-}
-
-/** The schedules of the storage, as one process sees them. */
-export function connectSchedules(
-  process: Process,
-  disk: Disk,
-  call: <T>(apply: () => Promise<T>, cut?: (reply: T) => T) => Promise<T>,
-): Pick<Storage, "schedules"> {
-  const { schedules } = disk;
-  if (schedules === undefined) return {};
-  const store: ScheduleStore = {
-    get: (name) => call(() => schedules.get(name)),
-    list: (query) =>
-      call(
-        () => schedules.list(query),
-        (rows) => rows.slice(0, rows.length >> 1),
-      ),
-    put: (schedule, version) => call(() => schedules.put(process, schedule, version)),
-    delete: (name, version) => call(() => schedules.delete(name, version)),
-  };
-  return { schedules: store };
 }
 
 /** Once faults have ended, schedules must go on. Then they are deleted, so that the simulation can end. */

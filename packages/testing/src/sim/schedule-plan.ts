@@ -7,16 +7,6 @@ import { seeded, type Random } from "../random.ts";
 import type { Action, FlowPlan, Plan } from "./plan.ts";
 import type { Tree } from "./tree.ts";
 
-/** A schedule of a plan. */
-export interface SchedulePlan {
-  readonly name: string;
-  /** The number of its workflow. */
-  readonly flow: number;
-  readonly everyMs: number;
-  readonly overlap: "skip" | "allow" | "queue" | "cancel";
-  readonly missed: "latest" | "skip" | "all";
-}
-
 /** The same plan, in one of seven with schedules, which an operator pauses, deletes and triggers. */
 export function withSchedules(seed: number, plan: Plan): Plan {
   const random = seeded(seed * 2_860_486_313 + 9);

@@ -33,18 +33,22 @@ export function judgeSteered(
 }
 
 function judgeDeadline(history: History, run: RunLog, end: WrittenEntry, slackMs: number): void {
-  const [, text] =
-    / did not end by its deadline, ([\dT:.Z-]+)\. /.exec(JSON.stringify(end.error ?? null)) ?? [];
-  if (text === undefined) return;
-  const own = history
-    .entries(run)
-    .filter((entry) => entry.deadline !== undefined)
-    .at(-1)?.deadline;
-  // The failure of a child has the deadline of the child.
-  if (own === undefined || new Date(own ?? 0).toISOString() !== text) return;
+  if (!isByDeadline(history, run, end)) return;
   history.meet("a run that missed its deadline");
-  if (end.at + slackMs < Date.parse(text))
-    history.violate("I21", `run ${run.runId} failed ${Date.parse(text) - end.at} ms before its deadline`);
+  const early = deadlineOf(history, run) - end.at;
+  if (early > slackMs) history.violate("I21", `run ${run.runId} failed ${early} ms before its deadline`);
+}
+
+/** When a run fails; never for one without a deadline. */
+export function deadlineOf(history: History, run: RunLog): number {
+  const last = history.entries(run).findLast((entry) => entry.deadline !== undefined);
+  return last?.deadline ?? Number.POSITIVE_INFINITY;
+}
+
+/** True when this failure of a run is due to its own deadline. That of a child has the deadline of the child. */
+export function isByDeadline(history: History, run: RunLog, { error }: WrittenEntry): boolean {
+  const [, text] = / did not end by its deadline, ([\dT:.Z-]+)\. /.exec(JSON.stringify(error ?? null)) ?? [];
+  return text !== undefined && Date.parse(text) === deadlineOf(history, run);
 }
 
 function judgeRetry(
