@@ -37,12 +37,14 @@ function isMisfit({ history, programs }: Cluster, run: RunLog | undefined, error
 
 /**
  * Changed code does not fit every record, and neither does another input. A foreign await may make keys
- * ambiguous: both calls of a name are open, or each gets what the other recorded.
+ * ambiguous: both calls of a name are open, or each gets what the other recorded. And a run that is undone does not
+ * wait for one, so the code never says how to undo what comes after it.
  */
 function isFinal({ history, programs }: Cluster, run: RunLog | undefined, error: unknown): boolean {
   if (DurableError.is(error, "foreign-await")) return history.foreign;
   if (DurableError.is(error, "unhandled-rejection")) return history.strayed.has(run?.runId ?? "");
   if (!DurableError.is(error, "diverged")) return false;
+  if (history.foreign && error.message.includes(" is to be undone")) return true;
   if (programs.some(({ name, swaps }) => name === run?.workflow && swaps)) return true;
   return history.codeChanges || (run !== undefined && hasNewInput(history, run));
 }
