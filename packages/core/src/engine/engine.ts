@@ -354,8 +354,10 @@ export class Engine implements ReplayEnd, CallEngine {
     if (end instanceof DurableError) return this.block(end);
     // A chapter begins with a batch of its own.
     if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);
+    const { position } = this.journal;
     if (traitsOf(end).ends) await this.options.reportEnd(end);
-    await this.#outbox.append(end);
+    // What came meanwhile, such as a cancel, is taken into account first.
+    if (this.journal.position === position) await this.#outbox.append(end);
   }
 
   /** Stops once the work under way is recorded. */
