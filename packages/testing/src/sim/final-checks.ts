@@ -26,6 +26,7 @@ import type { ReplayPass } from "./replay-pass.ts";
 import { areOneStart, isEnd, isRetried, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeSwallowed } from "./rename-checks.ts";
 import { judgeRecords } from "./recorders.ts";
+import { isOfCleanUp } from "./undo-checks.ts";
 import { judgeStreams } from "./stream-checks.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -59,21 +60,36 @@ function judgePasses(history: History, run: RunLog): void {
   for (const same of Map.groupBy(passes, ({ code }) => code).values()) {
     if (history.foreign) judgeValues(history, run, same);
     if (history.foreign) continue;
-    const longest = same.reduce((a, b) => (b.seen.length > a.seen.length ? b : a));
-    for (const { seen, process } of same) {
+    const ofCode = same.map(({ seen, process }) => ({
+      process,
+      seen: seen.filter((what) => !cleansUp(what)),
+    }));
+    const longest = ofCode.reduce((a, b) => (b.seen.length > a.seen.length ? b : a));
+    for (const { seen, process } of ofCode) {
       const at = seen.findIndex((what, i) => what !== longest.seen[i]);
       if (at === -1) continue;
       const difference = `${process} got ${seen[at]}, ${longest.process} got ${longest.seen[at]}`;
       return history.violate("I1", `run ${run.runId}: ${difference}`);
     }
+    judgeValues(history, run, same, cleansUp);
   }
 }
 
+/** In a clean-up. The next pass leaves out a clean-up that is over. */
+function cleansUp(what: string): boolean {
+  return isOfCleanUp(parse(what).key);
+}
+
 /** Where the order may differ, each recorded key still has one value. A group has what its strands got. */
-function judgeValues(history: History, run: RunLog, passes: readonly ReplayPass[]): void {
+function judgeValues(
+  history: History,
+  run: RunLog,
+  passes: readonly ReplayPass[],
+  isJudged: (what: string) => boolean = () => true,
+): void {
   const values = new Map<string, string>();
   const recorded = settledKeys(history.lineage(run).flatMap((log) => history.entries(log)));
-  for (const { key, what } of passes.flatMap(({ seen }) => seen.map(parse))) {
+  for (const { key, what } of passes.flatMap(({ seen }) => seen.filter(isJudged).map(parse))) {
     if (!recorded.has(key)) continue;
     if ((values.get(key) ?? what) !== what)
       return history.violate("I1", `run ${run.runId}: ${key} is ${what} and ${values.get(key)}`);
@@ -174,6 +190,7 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     if (
       values === undefined ||
       own.has(key) ||
+      own.has(`${key}[]/deadline`) ||
       !theirs.has(key) ||
       /^("edited"|\[ 'edited' \]|\{ ok: 'edited' \})$/.test(what)
     )

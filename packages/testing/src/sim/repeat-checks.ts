@@ -2,13 +2,14 @@
  * I3: the work of one attempt runs a second time only for a reason.
  *
  * The process of the first execution died, its driver lost the lease or could not write, its attempt is
- * recorded as failed, the run was retried, or the code was changed since.
+ * recorded as failed, the run was retried, the code was changed since, or the code had left the work behind and a
+ * pause kept the run from its end.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { Body, History } from "./history.ts";
-import { isRetried, isSettlement } from "./run-log.ts";
+import { isRetried, isSettlement, type WrittenEntry } from "./run-log.ts";
 import { settledBefore } from "./steer-checks.ts";
 
 /** Runs when a body starts. */
@@ -40,6 +41,9 @@ function reasonFor(history: History, { run, key, attempt, process, at, leased }:
   // In the changed code, a branch that had lost may run.
   const codes = history.passes.filter((pass) => pass.run === run).map(({ code }) => code);
   if (new Set(codes).size > 1) return "its code changed";
+  const isPaused = ({ kind, at: since }: WrittenEntry): boolean => kind === "run.paused" && since >= at;
+  if (run !== undefined && key.endsWith("left behind") && history.entries(run).some(isPaused))
+    return "its run was paused";
   const { locator = "" } = run ?? {};
   if (!leased || history.leases.isLostSince(locator, at)) return "its lease was lost";
   if (history.leases.hasGivenUpSince(process, locator, at)) return "its appends failed";

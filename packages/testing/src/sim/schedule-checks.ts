@@ -45,6 +45,11 @@ interface Kept extends Written {
   readonly writtenAt: number;
 }
 
+/** True for the id of a run that a tick has started. */
+export function isOfTick(runId: string): boolean {
+  return /^nightly-\d+-\d{8}T\d{6}Z$/.test(runId);
+}
+
 export class ScheduleDisk {
   readonly #base: ScheduleStore;
   readonly #history: History;
@@ -107,7 +112,7 @@ export class ScheduleDisk {
 
   /** Runs when the first batch of a run is applied. */
   began({ runId }: RunLog): void {
-    if (!/^nightly-\d+-\d{8}T\d{6}Z$/.test(runId)) return;
+    if (!isOfTick(runId)) return;
     this.#history.meet("a run of a tick");
     if (!this.#decided.has(runId))
       this.#history.violate("I31", `run ${runId} begins, and its tick was not decided`);

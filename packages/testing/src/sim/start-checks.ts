@@ -11,9 +11,11 @@
 
 import type { Body, History } from "./history.ts";
 import { isRetried, isSettlement, type RunLog } from "./run-log.ts";
+import { isOfTick } from "./schedule-checks.ts";
 import { settledBefore } from "./steer-checks.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { Process } from "./process.ts";
+import { isOfCleanUp } from "./undo-checks.ts";
 import { isOfStream } from "./stream-checks.ts";
 
 export function judgeStart(history: History, process: Process, pass: ReplayPass, body: Body): void {
@@ -30,7 +32,7 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
     history.violate("I3", `${where} again after it read the outcome`);
   if (hasOneJournal(process, run) && process.knows(run, "continued"))
     history.violate("I3", `${where} of chapter ${run.chapter} after it read that the next one began`);
-  const undoes = key.endsWith("/compensate") || /(^|\/)tidy(#\d+)?\//.test(key);
+  const undoes = key.endsWith("/compensate") || isOfCleanUp(key);
   if (!undoes && hasOneJournal(process, run) && process.knows(run, "cancelling"))
     history.violate("I9", `${where} after it read that the run is cancelled`);
   judgeEnds(history, process, pass, where);
@@ -42,9 +44,12 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
   judgeAttempt(history, run, { process, where, body: { ...body, key, attempt, at } });
 }
 
-/** A caller may have several journals of one run open, which do not share what they have read. */
-function hasOneJournal({ name }: Process, { family }: RunLog): boolean {
-  return name.startsWith("worker") && !family;
+/**
+ * A caller may have several journals of one run open, which do not share what they have read. So may a worker that
+ * cancels the run of the tick before.
+ */
+function hasOneJournal({ name }: Process, { family, runId }: RunLog): boolean {
+  return name.startsWith("worker") && !family && !isOfTick(runId);
 }
 
 function judgeEnds(history: History, process: Process, { run, worker }: ReplayPass, where: string): void {

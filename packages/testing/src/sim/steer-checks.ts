@@ -26,7 +26,7 @@ export function judgeSteered(
       if (stops.has(kind)) history.violate("I20", `${where} has ${kind} while the run is paused`);
   for (const entry of batch.entries) {
     if (entry.kind === "run.failed") judgeDeadline(history, run, { ...entry, at: batch.at }, slackMs);
-    if (entry.kind === "run.retried") judgeRetry(history, before, entry, where);
+    if (entry.kind === "run.retried") judgeRetry(history, { run, before, where }, entry);
     if (entry.kind === "run.retried") history.meet("a retry");
     if (entry.kind === "run.paused") history.meet("a paused run");
   }
@@ -53,9 +53,8 @@ export function isByDeadline(history: History, run: RunLog, { error }: WrittenEn
 
 function judgeRetry(
   history: History,
-  before: readonly WrittenEntry[],
+  { run, before, where }: { readonly run: RunLog; readonly before: readonly WrittenEntry[]; where: string },
   { failed }: WrittenEntry,
-  where: string,
 ): void {
   if (before.at(-1)?.kind !== "run.failed")
     history.violate("I22", `${where} retries a run that had not failed`);
@@ -63,7 +62,8 @@ function judgeRetry(
     ({ kind, key }) => key === failed && /\.(failed|expired)$/.test(kind) && kind !== "attempt.failed",
   );
   const missed = before.some(({ kind, key }) => kind === "sleep.fired" && key === `${failed}[]/deadline`);
-  if (failed !== undefined && failure === undefined && !missed && !where.startsWith("run fork-"))
+  // A fork may have inherited the failure.
+  if (failed !== undefined && failure === undefined && !missed && !history.isOfFork(run))
     history.violate("I22", `${where} takes back ${failed}, which had not failed`);
 }
 

@@ -24,6 +24,11 @@ export function codeOf(entries: readonly WrittenEntry[]): readonly WrittenEntry[
   return end === -1 ? entries : entries.slice(0, end);
 }
 
+/** True for the key of a call in a clean-up of generated code. */
+export function isOfCleanUp(key: string): boolean {
+  return /(^|\/)tidy(#\d+)?\//.test(key);
+}
+
 /** Keys of steps that are undone when the run ends otherwise than completed, in the order of their start. */
 export function begunSteps(entries: readonly WrittenEntry[]): string[] {
   const begun = new Map<string, number>();
