@@ -245,13 +245,11 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#uncalled = false;
     if (next === null) return false;
     const { settlement } = next;
-    if (next.kind === "uncalled") {
-      if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
-      else this.#uncalled = true;
-      return true;
-    }
     const call = this.calls.get(settlement.key);
-    if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
+    if (next.kind !== "uncalled") {
+      if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
+    } else if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
+    else this.#uncalled = true;
     return true;
   }
 
@@ -334,10 +332,10 @@ export class Engine implements ReplayEnd, CallEngine {
     const { finish } = this.ending;
     if (!settles && finish !== null) return this.#complete(finish);
     const patient = this.timers.endsWithin(this.#given.patienceMs) || this.#fresh.list.length > 0;
-    const parks = finish === null && this.timers.waiting > 0 && !patient && !settles;
-    if (parks) return this.#park(size === 0);
+    const waits = this.timers.waiting > 0;
+    if (finish === null && waits && !patient && !settles) return this.#park(size === 0);
     if (size > 0) return this.#outbox.append(null);
-    if (this.timers.waiting > 0) this.options.lease.watch();
+    if (waits) this.options.lease.watch();
     await this.#signal.wait();
   }
 
@@ -351,10 +349,10 @@ export class Engine implements ReplayEnd, CallEngine {
 
   async #complete(finish: Finish): Promise<void> {
     const end = this.ending.factOf(finish, this);
+    const { position } = this.journal;
     if (end instanceof DurableError) return this.block(end);
     // A chapter begins with a batch of its own.
     if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);
-    const { position } = this.journal;
     if (traitsOf(end).ends) await this.options.reportEnd(end);
     // What came meanwhile, such as a cancel, is taken into account first.
     if (this.journal.position === position) await this.#outbox.append(end);

@@ -2,7 +2,8 @@
  * What `run.retried` takes back: the end of the run, and the record of the call whose failure caused it.
  *
  * taken-back.1. Only the failed call begins anew. Chunks of a stream, the opening of a child and of a group stay, so that
- *     a new attempt has a new number, and a child and the branches keep their recorded work.
+ *     a new attempt has a new number, and a child and the branches keep their recorded work. A fork that inherited the
+ *     failure of a child opens a child of its own.
  */
 
 import type { Entry } from "./entry.ts";
@@ -18,11 +19,14 @@ const kept: ReadonlySet<string> = new Set([
 
 /** The entries that count after a retry. */
 export function withoutFailure(entries: readonly Entry[], { failed }: { readonly failed?: string }): Entry[] {
+  const forked = entries.find(({ kind }) => kind === "run.forked")?.seq ?? 0;
+  const isKept = ({ kind, seq }: Entry): boolean =>
+    kept.has(kind) && !(kind === "child.opened" && seq < forked);
   const isTaken = (entry: Entry): boolean =>
     failed !== undefined &&
     "key" in entry &&
     (entry.key === failed
-      ? !kept.has(entry.kind)
+      ? !isKept(entry)
       : // Questions about the step, and the deadline of the call.
         entry.key.startsWith(`${failed}/`) || entry.key.startsWith(`${failed}[]/`));
   const waits = new Set(entries.flatMap((entry) => ("wait" in entry && isTaken(entry) ? [entry.wait] : [])));

@@ -211,6 +211,27 @@ describe("run.retry and other runs", () => {
     return { child, parent: durable("parent", (ctx) => ctx.child(child)) };
   };
 
+  test("a fork that inherited the failure of a child runs a child of its own", async () => {
+    const on = lab();
+    const state = { broken: true };
+    const { parent, child } = family(state);
+    const flow = parent.with(on);
+    await on.world.run(flow.run(undefined, { id: "p" }));
+    const fork = await on.world.run(flow.fork("p", { after: "child", id: "f" }));
+    expect((await on.world.run(fork.outcome())).status).toBe("failed");
+    state.broken = false;
+    const app = createApp({ ...on, workflows: [parent, child] });
+    await on.world.run(app.get("f").retry());
+    await on.world.run(app.get("f").result());
+    const kinds = await kindsOf(app.get("f"));
+    expect(kinds.lastIndexOf("child.opened child")).toBeGreaterThan(kinds.indexOf("run.retried"));
+    const children = (await on.storage.list({ workflow: "child" })).runs;
+    expect(children.map(({ parent: above, status }) => `${above} ${status}`).toSorted()).toEqual([
+      "f completed",
+      "p failed",
+    ]);
+  });
+
   test("a parent is retried with the child that failed, and a child alone is refused", async () => {
     const on = lab();
     const state = { broken: true };
