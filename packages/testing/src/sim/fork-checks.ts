@@ -35,7 +35,7 @@ export function judgeFork(history: History, run: RunLog): void {
     const kept = isKept(key, theirs, { ...note, cuts: [...note.cuts, ...undone] });
     if (kept && (own.has(key) || ran.has(key)))
       history.violate("I7", `${where}: ${key} was kept but ran again`);
-    if (!kept && reached.has(key) && !own.has(key))
+    if (!kept && reached.has(key) && !own.has(key) && !own.has(`${key}[]/deadline`))
       history.violate("I7", `${where}: ${key} was dropped but is still delivered`);
     if (kept && reached.has(key) && isStale(history, run, key))
       history.violate("I7", `${where}: ${key} is delivered although it was made for another input`);

@@ -23,8 +23,13 @@ export function judgeSlot(history: History, plan: Plan, { run, process, leased }
   if (run === undefined || limit === undefined || !leased) return;
   const others = history.leases.held().filter((locator) => {
     const other = history.latest(locator);
+    // A run that was deleted leaves its slot to the next one, which may have its id.
+    const isOld = history.leases.since(locator) < (other?.batches[0]?.at ?? 0);
     return (
-      other !== undefined && !other.deleted && other.workflow === run.workflow && other.runId !== run.runId
+      other !== undefined &&
+      !(other.deleted || isOld) &&
+      other.workflow === run.workflow &&
+      other.runId !== run.runId
     );
   });
   if (others.length > 0) history.meet("a run beside others with slots");
