@@ -4,7 +4,7 @@ import { describe, expect, inject, test } from "vitest";
 import { planOf, simulate, tally, type Plan } from "../src/sim/index.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
-const count = 15;
+const count = 10;
 
 /** The first plans that have a feature. */
 function plansWith(has: (plan: Plan) => boolean): Plan[] {

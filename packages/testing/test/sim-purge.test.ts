@@ -1,4 +1,4 @@
-import { expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
 import { planOf, simulate, tally } from "../src/sim/index.ts";
 
 /** Seeds whose plans have purges, forks and more than one run. */
@@ -12,7 +12,7 @@ function seedsWithPurges(count: number): number[] {
   return seeds;
 }
 
-const seeds = seedsWithPurges(inject("full") ? 50 : 25);
+const seeds = seedsWithPurges(25);
 
 test(`${seeds.length} histories with purges and forks: no living fork loses what it reads`, async () => {
   const met = new Map<string, number>();

@@ -1,4 +1,4 @@
 import { sweep } from "./support/sim-sweep.ts";
 
 // Longer sweeps: npm run soak:sim.
-sweep(1, 70);
+sweep(1, 50);

@@ -1,4 +1,5 @@
 import { createApp, durable, type App } from "@durable/core";
+import { crashEverywhere } from "@durable/testing";
 import { describe, expect, inject, it } from "vitest";
 import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { open } from "../support/worker-lab.ts";
@@ -168,4 +169,13 @@ describe("limits of steps", () => {
       },
     });
   });
+});
+
+it("crash everywhere: steps under a limit run to their end, and a permit of a dead process is free again", async () => {
+  const flow = durable("ask", async (ctx) => [
+    await ctx.step("one", () => 1, { limit: "one" }),
+    ...(await ctx.parallel([2, 3].map((n) => (c) => c.step("more", () => n, { limit: "one" })))),
+  ]);
+  const limits = { one: { concurrent: 1, requests: 2, per: "10s" } };
+  expect(await crashEverywhere(flow, { limits })).toMatchObject({ ok: true });
 });

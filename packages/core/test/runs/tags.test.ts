@@ -3,8 +3,9 @@
 import { createApp, durable, limits, MemoryStorage, type ListQuery } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
-import { bare } from "../support/worker-lab.ts";
 import { failureOf, hooked, kindsOf, lab, outputOf } from "../support/behaviour-lab.ts";
+import { dieAt, runOf } from "../support/behaviour-lives.ts";
+import { bare } from "../support/worker-lab.ts";
 
 const ids = async (
   flow: { list(query: ListQuery): Promise<{ runs: readonly { runId: string }[] }> },
@@ -249,5 +250,22 @@ describe("list", () => {
     expect(error).toMatchObject({ code: "invalid-options" });
     expect(String(error)).toContain("finds");
     expect((await app.list({ tags: undefined })).runs).toEqual([]);
+  });
+});
+
+describe.each(["crash-before", "crash-after", "crash-then-apply"] as const)("%s", (fault) => {
+  test.each([1, 2, 3, 4])("at append %i: the tags are those of the code", async (append) => {
+    const base = lab(append);
+    const flow = durable("stages", async (ctx) => {
+      ctx.tag({ stage: "first", gone: "soon" });
+      await ctx.step("a", () => 1);
+      ctx.tag({ stage: "second", gone: null });
+      return ctx.step("b", () => 2);
+    });
+    await dieAt(base, flow, append, { fault });
+    expect(outputOf(await runOf(base, flow))).toBe(2);
+    const [run] = (await base.storage.list({ tags: { stage: "second" } })).runs;
+    expect(run).toMatchObject({ runId: "r", tags: { stage: "second" } });
+    expect((await base.storage.list({ tags: { gone: "soon" } })).runs).toEqual([]);
   });
 });

@@ -96,7 +96,7 @@ function setupOf<Input, Output>(
   subject: CrashSubject<Input, Output>,
   options: CrashOptions<Input, Output>,
 ): Setup<Input, Output> {
-  const { resume = {}, effects = [], reset = [], bodyMs = 1_000, slowSeed, hooks } = options;
+  const { resume = {}, effects = [], reset = [], bodyMs = 1_000, slowSeed, hooks, limits } = options;
   const resets: readonly Resettable[] = Array.isArray(reset) ? reset : [reset];
   return {
     open: typeof subject === "function" ? subject : (): Workflow<Input, Output> => subject,
@@ -109,6 +109,7 @@ function setupOf<Input, Output>(
     },
     slowSeed,
     hooks,
+    limits,
     storage: options.storage ?? (({ now }) => ({ storage: new MemoryStorage({ now }) })),
   };
 }

@@ -45,6 +45,7 @@ export interface Setup<Input, Output> {
   readonly reset: () => Promise<void>;
   readonly slowSeed: number | undefined;
   readonly hooks: HooksOption | undefined;
+  readonly limits: CrashSettings<Output>["limits"];
   readonly storage: NonNullable<CrashSettings<Output>["storage"]>;
 }
 
@@ -163,10 +164,10 @@ async function live<Input, Output>(
   setup: Setup<Input, Output>,
   { storage, world, notes, allowedErrors, number, died }: LivingParts,
 ): Promise<Ending<Output> | null> {
-  const { bodies, input, answers } = setup;
-  const life = new ObservedLife({ storage, world, secret, bodies, notes });
+  const { bodies, input, answers, hooks, limits } = setup;
+  const life = new ObservedLife({ storage, world, secret, limits, bodies, notes });
   const flow = life.bind(await setup.open({ storage, world, secret, number }));
-  const app = createApp({ storage, world, secret, workflows: [flow], patience: 0, hooks: setup.hooks });
+  const app = createApp({ storage, world, secret, workflows: [flow], patience: 0, hooks, limits });
   const driven = driveToEnd({ flow, app, runId, input, answers, world, allowedErrors });
   const dead = died.then((): null => {
     life.end();

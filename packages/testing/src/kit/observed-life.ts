@@ -8,6 +8,7 @@ import {
   durable,
   type AnyWorkflow,
   type Context,
+  type HostOptions,
   type StepInfo,
   type Storage,
   type Workflow,
@@ -48,6 +49,7 @@ export interface ObservedLifeParts {
   readonly storage: Storage;
   readonly world: World;
   readonly secret: string;
+  readonly limits?: HostOptions["limits"];
   readonly bodies: Bodies;
   readonly notes: Notes;
 }
@@ -70,8 +72,8 @@ export class ObservedLife {
 
   /** The same workflow, observed, on this process's storage. */
   bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
-    const { name, body, input, version, defaults } = flow.definition;
-    const { storage, world, secret } = this.#parts;
+    const { name, body, input, version, defaults, flow: limited, messages, tags } = flow.definition;
+    const { storage, world, secret, limits } = this.#parts;
     const bound: unknown = durable(
       name,
       (ctx: Context, given: unknown) => this.#pass({ body: body as Body, path: "" }, ctx, given),
@@ -79,10 +81,14 @@ export class ObservedLife {
         storage,
         world,
         secret,
+        limits,
         lease: "30s",
         // Every sleep parks, which adds boundaries and avoids polling.
         patience: 0,
         ...defaults,
+        ...limited,
+        ...(messages === undefined ? {} : { messages }),
+        ...(tags === undefined ? {} : { tags }),
         ...(input === null ? {} : { input }),
         ...(version === null ? {} : { version }),
       },

@@ -1,6 +1,6 @@
 /** The options of `crashEverywhere`. Proven in test/kit-types.test-d.ts. */
 
-import type { HooksOption, Storage, Workflow } from "@durable/core";
+import type { HooksOption, LimitOptions, Storage, Workflow } from "@durable/core";
 import type { Fault } from "../faulty-storage.ts";
 import type { VirtualWorld } from "../virtual-world.ts";
 import type { AmbientName } from "./ambient.ts";
@@ -64,6 +64,8 @@ export interface CrashSettings<Output> {
   readonly allow?: readonly AmbientName[] | undefined;
   /** Hooks of the app in every process. */
   readonly hooks?: HooksOption | undefined;
+  /** Limits of the app in every process, for steps with `{ limit }`. */
+  readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
   /** Which faults are tried at every point; five by default. */
   readonly faults?: readonly Fault[] | undefined;
   /** With a seed, the storage is slow by random amounts, which finds faults that an instant storage hides. */

@@ -30,9 +30,10 @@ export async function exhaust(
   plan: Plan,
   faults: readonly NetworkFault[] = singleFaults,
 ): Promise<Exhausted> {
-  // Readers and recorders send requests for as long as the simulation runs: too many to try each.
+  // Schedules, readers and recorders send requests for as long as the simulation runs: too many to try each.
+  const { schedules: _, ...rest } = plan;
   const quiet: Plan = {
-    ...plan,
+    ...rest,
     rates: {},
     actions: [],
     skews: [],
