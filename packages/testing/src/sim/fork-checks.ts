@@ -79,17 +79,16 @@ function noteCut(history: History, run: RunLog, { id }: ForkNote): void {
 function noteOf(history: History, run: RunLog): ForkNote | null {
   const [forked] = history.entries(run);
   if (forked?.kind !== "run.forked") return null;
-  const isUnnumbered = ({ parent, chapter }: ForkNote): boolean =>
-    parent === run.parent && chapter === undefined;
-  const note = history.forks.find(
+  const chapter = run.parentLog?.chapter;
+  const asked = history.forks.filter(
     (other) =>
       (other.id === null || other.id === run.runId) &&
       other.parent === run.parent &&
-      (other.chapter === undefined || other.chapter === run.parentLog?.chapter) &&
-      isOf(forked, other),
+      (other.chapter === undefined || other.chapter === chapter),
   );
+  const note = asked.find((other) => isOf(forked, other));
   // A chapter may begin after a request has read its keys. There, a name may be that of another call.
-  const isLate = (run.parentLog?.chapter ?? 1) > 1 && history.forks.some(isUnnumbered);
+  const isLate = (chapter ?? 1) > 1 && asked.some((other) => other.chapter === undefined);
   if (note === undefined && !isLate)
     history.violate("I7", `run ${run.runId} is a fork that was not requested`);
   return note ?? null;
