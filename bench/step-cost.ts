@@ -1,88 +1,164 @@
 /**
- * Processor time of one step on SQLite, against a bare loop that writes the very same rows with the same
- * statements and one commit each. Both on a tmpfs where there is one, so that the disk has no say.
- * The two are interleaved and the best of several rounds is taken. What is not measured: the body, the disk.
+ * What a step on SQLite consists of, and why the parts cost more together than alone. All cases take turns in one process, and
+ * the median of the rounds is shown.
+ *
+ * - bare         a loop that commits a journal row and a head row: the floor.
+ * - engine       steps on memory storage.
+ * - engine + x   steps on memory storage, where the workflow itself does x after each: computes, sleeps, syncs a file, or
+ *                commits like the bare loop. Whatever the engine takes beyond x alone is in the last column.
+ * - durable      steps on SqliteStorage.
+ *
+ * On a tmpfs the disk has no say; elsewhere each commit waits for it. What is not measured: the body of a step.
  */
 
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { durable } from "@durable/core";
+import { durable, MemoryStorage, type Storage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 
-const steps = 5_000;
+const steps = 4_000;
 const rounds = 7;
-const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "durable-bench-"));
+const disk = mkdtempSync(join(tmpdir(), "durable-bench-"));
+const memory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "durable-bench-"));
 
-/** Microseconds of processor time per step. */
-async function measured(work: () => Promise<void> | void): Promise<number> {
-  const before = process.cpuUsage();
+/** Microseconds per step: on the clock, and of processor time. */
+interface Cost {
+  readonly wall: number;
+  readonly cpu: number;
+}
+
+/** Something that a case does once per step, and what to close afterwards. */
+interface Deed {
+  readonly act: (i: number) => void;
+  readonly close?: () => void;
+}
+
+let made = 0;
+const fresh = (folder: string): string => join(folder, `${++made}.db`);
+
+async function timed(work: () => Promise<unknown> | void): Promise<Cost> {
+  const [start, used] = [performance.now(), process.cpuUsage()];
   await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / steps;
+  const { user, system } = process.cpuUsage(used);
+  return { wall: ((performance.now() - start) * 1_000) / steps, cpu: (user + system) / steps };
 }
 
-async function engine(round: number): Promise<{ cost: number; path: string }> {
-  const path = join(folder, `engine-${round}.db`);
-  const storage = new SqliteStorage(path);
-  const flow = durable(
-    "bench",
-    async (ctx) => {
-      for (let i = 0; i < steps; i++) await ctx.step("step", async () => i);
-    },
-    { storage },
-  );
-  const cost = await measured(async () => void (await flow.run(undefined, { id: `run-${round}` })));
-  await storage.close();
-  return { cost, path };
-}
-
-/** Reads the rows the engine wrote, then writes them again: one update of the head, one insert, one commit. */
-async function bare(source: string, round: number): Promise<number> {
-  const from = new DatabaseSync(source);
-  const rows = from.prepare("SELECT locator, position, body FROM batches ORDER BY position").all() as {
-    locator: string;
-    position: number;
-    body: string;
-  }[];
-  const schema = from
-    .prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
-    .all();
-  const head = from.prepare("SELECT * FROM runs").get() as Record<string, string | number | null>;
-  from.close();
-  const to = new DatabaseSync(join(folder, `bare-${round}.db`));
-  to.exec("PRAGMA journal_mode = wal; PRAGMA synchronous = FULL");
-  for (const { sql } of schema as { sql: string }[]) to.exec(sql);
-  const columns = Object.keys(head);
-  const marks = columns.map(() => "?").join(", ");
-  to.prepare(`INSERT INTO runs (${columns.join(", ")}) VALUES (${marks})`).run(...Object.values(head));
-  const insert = to.prepare("INSERT INTO batches (locator, position, body) VALUES (?, ?, ?)");
-  const update = to.prepare(
-    "UPDATE runs SET steps = ?, length = ?, updated_at = ?, lease_until = ? WHERE locator = ?",
-  );
-  const cost = await measured(() => {
-    for (const { locator, position, body } of rows) {
-      to.exec("BEGIN IMMEDIATE");
-      update.run(position, position, Date.now(), Date.now(), locator);
-      insert.run(locator, position, body);
-      to.exec("COMMIT");
-    }
+async function alone({ act, close }: Deed): Promise<Cost> {
+  const cost = await timed(() => {
+    for (let i = 0; i < steps; i++) act(i);
   });
-  to.close();
+  close?.();
   return cost;
 }
 
-const costs: { engine: number; bare: number }[] = [];
-for (let round = 0; round < rounds; round++) {
-  const { cost, path } = await engine(round);
-  costs.push({ engine: cost, bare: await bare(path, round) });
+async function engine(storage: Storage, { act, close }: Deed): Promise<Cost> {
+  const flow = durable(
+    "bench",
+    async (ctx) => {
+      for (let i = 0; i < steps; i++) {
+        await ctx.step("step", async () => i);
+        act(i);
+      }
+    },
+    { storage },
+  );
+  const cost = await timed(() => flow.run(undefined, { id: `run-${++made}` }));
+  await storage.close?.();
+  close?.();
+  return cost;
 }
-rmSync(folder, { recursive: true, force: true });
 
-const best = (pick: (cost: { engine: number; bare: number }) => number): number =>
-  Math.min(...costs.map(pick));
-const [durableCost, bareCost] = [best((c) => c.engine), best((c) => c.bare)];
-console.log(
-  `step-cost: durable ${durableCost.toFixed(1)} us  bare insert ${bareCost.toFixed(1)} us  ratio ${(durableCost / bareCost).toFixed(2)}  (processor time per step, best of ${rounds} rounds of ${steps} steps)`,
-);
+const nothing: Deed = { act: () => {} };
+
+function computes(): Deed {
+  return {
+    act: () => {
+      const until = performance.now() + 0.09;
+      while (performance.now() < until);
+    },
+  };
+}
+
+function sleeps(): Deed {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  return { act: () => void Atomics.wait(cell, 0, 0, 0.04) };
+}
+
+function syncs(): Deed {
+  const file = openSync(fresh(disk), "w");
+  const page = Buffer.alloc(4_096);
+  return {
+    act: () => {
+      writeSync(file, page, 0, page.length, 0);
+      fdatasyncSync(file);
+    },
+    close: () => closeSync(file),
+  };
+}
+
+function commits(folder: string): Deed {
+  const database = new DatabaseSync(fresh(folder));
+  database.exec(`PRAGMA journal_mode = wal; PRAGMA synchronous = FULL;
+    CREATE TABLE heads (run TEXT PRIMARY KEY, length INTEGER NOT NULL) STRICT;
+    CREATE TABLE journal (run TEXT, position INTEGER, body TEXT NOT NULL, PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+    INSERT INTO heads (run, length) VALUES ('run', 0)`);
+  const head = database.prepare("UPDATE heads SET length = ? WHERE run = 'run'");
+  const insert = database.prepare("INSERT INTO journal (run, position, body) VALUES ('run', ?, ?)");
+  const body = "x".repeat(60);
+  return {
+    act: (i) => {
+      database.exec("BEGIN IMMEDIATE");
+      head.run(i + 1);
+      insert.run(i, body);
+      database.exec("COMMIT");
+    },
+    close: () => database.close(),
+  };
+}
+
+const deeds = {
+  computes,
+  sleeps,
+  syncs,
+  "commits to a tmpfs": () => commits(memory),
+  "commits to a disk": () => commits(disk),
+};
+
+const cases: Record<string, () => Promise<Cost>> = {
+  engine: () => engine(new MemoryStorage(), nothing),
+  ...Object.fromEntries(
+    Object.entries(deeds).flatMap(([name, deed]) => [
+      [name, () => alone(deed())],
+      [`engine + ${name}`, () => engine(new MemoryStorage(), deed())],
+    ]),
+  ),
+  "durable on a tmpfs": () => engine(new SqliteStorage(fresh(memory)), nothing),
+  "durable on a disk": () => engine(new SqliteStorage(fresh(disk)), nothing),
+};
+
+const found = new Map<string, Cost[]>(Object.keys(cases).map((name) => [name, []]));
+for (let round = 0; round <= rounds; round++) {
+  for (const [name, run] of Object.entries(cases)) {
+    const cost = await run();
+    // The first round compiles the code.
+    if (round > 0) found.get(name)?.push(cost);
+  }
+}
+rmSync(disk, { recursive: true, force: true });
+rmSync(memory, { recursive: true, force: true });
+
+const median = (name: string, of: keyof Cost): number =>
+  (found.get(name) ?? []).map((cost) => cost[of]).toSorted((a, b) => a - b)[rounds >> 1] ?? 0;
+
+console.log(`Microseconds per step, median of ${rounds} rounds of ${steps} steps\n`);
+console.log(`${"".padEnd(30)}${"clock".padStart(8)}${"cpu".padStart(8)}${"beyond".padStart(9)}`);
+for (const name of found.keys()) {
+  const base = name.startsWith("engine + ")
+    ? name.slice("engine + ".length)
+    : name.replace("durable on", "commits to");
+  const beyond = base === name ? "" : (median(name, "wall") - median(base, "wall")).toFixed(1);
+  const columns = [median(name, "wall").toFixed(1), median(name, "cpu").toFixed(1)];
+  console.log(`${name.padEnd(30)}${columns.map((text) => text.padStart(8)).join("")}${beyond.padStart(9)}`);
+}

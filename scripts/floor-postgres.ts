@@ -4,19 +4,25 @@
  *     npm run bench:postgres -- --rounds 9 --steps 1000
  *
  * floor   inserts into a table like that of the batches, one after the other on one client
+ * same    the very statement of an append, one after the other on the same client: what the server needs for it
  * storage appends of such batches to one run with `storage.append`, one after the other: a step without the engine
  * alone   sequential steps of one run
  * many    steps of 100 runs in flight, 40 in each run
  *
- * All four take turns on one server in one process, so that they meet the same disk and the same neighbours. The ratios
- * are medians over the rounds. Everything is on this machine; `--network 1` delays all four by a millisecond in each
- * direction, as a server in the same region would.
+ * All five take turns on one server in one process, so that they meet the same disk and the same neighbours. The ratios
+ * are medians over the rounds. The table shows the processor time of this process and of the server, where `/proc` has it.
+ * Everything is on this machine; `--network 1` delays all five by a millisecond in each direction, as a server in the same
+ * region would.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { durable, type AppendRequest } from "@durable/core";
+import { thisProcess } from "@durable/core/process";
 import { PostgresStorage } from "@durable/postgres";
 import { slowNetwork } from "./lib/slow-network.ts";
+import { goesOn } from "../packages/postgres/src/sql/append.ts";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";
 
 const { values } = parseArgs({
@@ -63,18 +69,43 @@ async function sampleOf(): Promise<AppendRequest> {
   return { locator: head.locator, position: 2, batch: batches[2] ?? "", head };
 }
 
-/** Per second, and the share of the time in which this process was computing. */
+/** Of one step. Times are in microseconds. */
 interface Speed {
   readonly perSecond: number;
-  readonly busy: number;
+  /** Processor time of this process. */
+  readonly here: number;
+  /** Processor time of the server, with all its processes. */
+  readonly there: number;
 }
 
+/** Microseconds of processor time that the server has used; `NaN` where the system does not say so. */
+function usedByServer(): number {
+  if (server === null) return Number.NaN;
+  const [postmaster = ""] = readFileSync(join(server.folder, "postmaster.pid"), "utf8").split("\n");
+  try {
+    const own = readdirSync("/proc").filter(
+      (pid) => /^\d+$/.test(pid) && (pid === postmaster || parentOf(pid) === postmaster),
+    );
+    return own.reduce((sum, pid) => sum + nanoseconds(pid) / 1_000, 0);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** The text after the name of the process, which may contain spaces. */
+const parentOf = (pid: string): string | undefined =>
+  readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ")[1];
+const nanoseconds = (pid: string): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]);
+
 async function timed(count: number, work: () => Promise<unknown>): Promise<Speed> {
+  const before = usedByServer();
   const [start, used] = [performance.now(), process.cpuUsage()];
   await work();
   const seconds = (performance.now() - start) / 1_000;
   const { user, system } = process.cpuUsage(used);
-  return { perSecond: count / seconds, busy: (user + system) / 1e6 / seconds };
+  const there = (usedByServer() - before) / count;
+  return { perSecond: count / seconds, here: (user + system) / count, there };
 }
 
 let inserted = 0;
@@ -87,17 +118,29 @@ async function floor(body: string): Promise<void> {
 
 let made = 0;
 
-async function appends(sample: AppendRequest): Promise<void> {
+const lease = { owner: "bench", ttlMs: 30_000 };
+
+function headOf(sample: AppendRequest): AppendRequest["head"] {
   const locator = `b${String(++made).padStart(17, "0")}`;
-  const head = {
-    ...sample.head,
-    locator,
-    runId: locator,
-    workflow: "none",
-    status: "running" as const,
-    wakeAt: 0,
-  };
-  const lease = { owner: "bench", ttlMs: 30_000 };
+  const more = { locator, runId: locator, workflow: "none", status: "running", wakeAt: 0 } as const;
+  return { ...sample.head, ...more };
+}
+
+async function same({ batch, ...sample }: AppendRequest): Promise<void> {
+  const head = headOf({ batch, ...sample });
+  const { locator, createdAt, updatedAt, steps: done } = head;
+  await storage.append({ locator, position: 0, batch, head, lease });
+  const statement = { name: "same", text: goesOn("durable_bench") };
+  for (let position = 1; position <= steps; position++) {
+    const values = [locator, position, batch, createdAt, updatedAt, done, lease.owner, lease.ttlMs];
+    await client.query({ ...statement, values: [...values, thisProcess] });
+  }
+  await storage.delete(locator);
+}
+
+async function appends(sample: AppendRequest): Promise<void> {
+  const head = headOf(sample);
+  const { locator } = head;
   for (let position = 0; position <= steps; position++)
     await storage.append({ locator, position, batch: sample.batch, head, lease });
   await storage.delete(locator);
@@ -109,35 +152,57 @@ async function many(): Promise<void> {
 
 const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
-const shown = ({ perSecond, busy }: Speed): string =>
-  `${Math.round(perSecond).toLocaleString("en")}/s (${Math.round(busy * 100)}% of a core here)`;
+type Case = "floor" | "same" | "storage" | "alone" | "many";
 
 try {
   const sample = await sampleOf();
   await flow.run(200);
-  const found: { floor: Speed; storage: Speed; alone: Speed; many: Speed }[] = [];
-  const groups = { before: 0, statements: 0, steps: 0 };
+  const count = stepsOfEach * runsInFlight;
+  const cases: Record<Case, () => Promise<Speed>> = {
+    floor: () => timed(steps, () => floor(sample.batch)),
+    same: () => timed(steps, () => same(sample)),
+    storage: () => timed(steps, () => appends(sample)),
+    alone: () => timed(steps, () => flow.run(steps)),
+    many: () => timed(count, many),
+  };
+  const names = Object.keys(cases) as Case[];
+  const found: Record<Case, Speed>[] = [];
+  const grouped = { statements: 0, steps: 0 };
   for (let round = 1; round <= rounds; round++) {
-    const atFloor = await timed(steps, () => floor(sample.batch));
-    const direct = await timed(steps, () => appends(sample));
-    const alone = await timed(steps, () => flow.run(steps));
-    const count = stepsOfEach * runsInFlight;
-    groups.before = storage.sent.appends;
-    const inFlight = await timed(count, many);
-    groups.statements += storage.sent.appends - groups.before;
-    groups.steps += count;
-    found.push({ floor: atFloor, storage: direct, alone, many: inFlight });
+    const speeds: Partial<Record<Case, Speed>> = {};
+    for (const name of names) {
+      const before = storage.sent.appends;
+      speeds[name] = await cases[name]();
+      if (name === "many") {
+        grouped.statements += storage.sent.appends - before;
+        grouped.steps += count;
+      }
+    }
+    found.push(speeds as Record<Case, Speed>);
     console.log(
-      `round ${round}: floor ${shown(atFloor)}, storage ${shown(direct)}, alone ${shown(alone)}, ${runsInFlight} in flight ${shown(inFlight)}`,
+      `round ${round}: ${names.map((name) => `${name} ${Math.round(speeds[name]?.perSecond ?? 0).toLocaleString("en")}/s`).join(", ")}`,
     );
   }
-  const ratio = (of: "storage" | "alone" | "many"): number =>
-    median(found.map((one) => one[of].perSecond / one.floor.perSecond));
+  const middle = (name: Case, of: (speed: Speed, floor: Speed) => number): number =>
+    median(found.map((speeds) => of(speeds[name], speeds.floor)));
+  const ratio = (name: Case): string => middle(name, (a, b) => a.perSecond / b.perSecond).toFixed(2);
   console.log(
-    `batches of a step: ${sample.batch.length} characters; steps per statement in flight: ${(groups.steps / groups.statements).toFixed(1)}`,
+    `\n${"".padEnd(8)}${["us/step", "here", "server", "of floor"].map((t) => t.padStart(10)).join("")}`,
+  );
+  for (const name of names) {
+    const columns = [
+      middle(name, ({ perSecond }) => 1e6 / perSecond).toFixed(0),
+      middle(name, ({ here }) => here).toFixed(0),
+      middle(name, ({ there }) => there).toFixed(0),
+      ratio(name),
+    ];
+    console.log(`${name.padEnd(8)}${columns.map((text) => text.padStart(10)).join("")}`);
+  }
+  console.log(
+    `\nbatches of a step: ${sample.batch.length} characters; steps per statement in flight: ${(grouped.steps / grouped.statements).toFixed(1)}`,
   );
   console.log(
-    `bench:postgres: storage ${ratio("storage").toFixed(2)} of the floor, alone ${ratio("alone").toFixed(2)} of the floor (goal 0.80), ${runsInFlight} in flight ${ratio("many").toFixed(2)} of the floor (goal 3.00)`,
+    `bench:postgres: storage ${ratio("storage")} of the floor, alone ${ratio("alone")} of the floor (goal 0.80), ${runsInFlight} in flight ${ratio("many")} of the floor (goal 3.00)`,
   );
 } finally {
   await storage.close();
