@@ -165,6 +165,8 @@ function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
     .slice(0, -1)
     .filter(({ outside }) => !outside);
   const last = others.at(-1);
-  if (last !== undefined && driverOf(last) !== writer && others.some((other) => driverOf(other) === writer))
+  // A start that got no reply: its process reads what came since, takes the lease, and drives the run.
+  const isBefore = (other: AppliedBatch, at: number): boolean => at > 0 && driverOf(other) === writer;
+  if (last !== undefined && driverOf(last) !== writer && others.some(isBefore))
     history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
 }
