@@ -310,7 +310,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.verdicts.flush();
     if (!this.ending.close(this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0))
       return this.#pause();
-    this.#fresh.list = [];
+    this.#fresh.drop();
     this.#inTurn = this.#moving = true;
     this.ending.undo = await this.options.undo();
   }

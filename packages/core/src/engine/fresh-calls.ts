@@ -18,6 +18,12 @@ export class FreshCalls {
     this.#replay = replay;
   }
 
+  /** The code is over: none of its calls begins, and a clean-up that it registered too late counts for nothing. */
+  drop(): void {
+    this.list = [];
+    this.registered = null;
+  }
+
   /** Begins waits that are open in the journal, and nothing else: they may have an answer. */
   beginAsked(isBlocked: () => boolean): void {
     this.begin(

@@ -321,3 +321,19 @@ describe("ctx.onCancel", () => {
     }
   });
 });
+
+test("a clean-up that the code registers behind the cancel counts for nothing, and all else is undone", async () => {
+  const on = lab();
+  const undone: string[] = [];
+  const flow = durable("late", async (ctx) => {
+    await ctx.step("book", () => 1, { compensate: () => void undone.push("book") });
+    ctx.onCancel(() => void undone.push("tidy"));
+    return 2;
+  });
+  // It dies before the registration is recorded.
+  await dieAt(on, flow, 3, { fault: "crash-after" });
+  const app = createApp({ ...on, workflows: [flow] });
+  await on.world.run(app.cancel("r", "changed plans"));
+  const outcome = await on.world.run(app.advance("r"));
+  expect([outcome.status, undone]).toEqual(["cancelled", ["book"]]);
+});
