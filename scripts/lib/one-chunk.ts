@@ -50,7 +50,7 @@ export async function joinChunks(
 }
 
 /** The files that an entry imports, directly or through others, and not at a later time. */
-function loadedAtOnce(outputs: Metafile["outputs"], entry: string): string[] {
+export function loadedAtOnce(outputs: Metafile["outputs"], entry: string): string[] {
   const found = new Set([entry]);
   for (const file of found)
     for (const { path, kind } of outputs[file]?.imports ?? [])

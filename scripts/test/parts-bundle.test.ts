@@ -1,6 +1,7 @@
 /** What a program does not use is loaded at its first use, or never (docs/decisions/0040). */
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
+import { loadedAtOnce } from "../lib/one-chunk.ts";
 import { root } from "../lib/workspace.ts";
 
 /** Which source files are loaded at once, and which at their first use. */
@@ -20,10 +21,7 @@ async function loaded(contents: string): Promise<{ readonly first: string[]; rea
   });
   const { outputs } = metafile;
   const entry = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === "<stdin>") ?? "";
-  const first = new Set([entry]);
-  for (const path of first)
-    for (const { path: imported, kind } of outputs[path]?.imports ?? [])
-      if (kind === "import-statement") first.add(imported);
+  const first = new Set([entry, ...loadedAtOnce(outputs, entry)]);
   const inputs = (paths: readonly string[]): string[] =>
     paths.flatMap((path) => Object.keys(outputs[path]?.inputs ?? {}));
   return {
