@@ -70,6 +70,18 @@ const loop: readonly PlantedBug[] = [
     },
   },
   {
+    name: "end-abandons-a-cancel",
+    breaks: "ending.2",
+    file: "engine/ending.ts",
+    find: "this.abandoned && abandonable && this.undo === null",
+    replace: "this.abandoned && this.undo === null",
+    why: "A run ends while the cancel of a child is still under way, and nothing tries it again.",
+    seenBy: {
+      test: "packages/core/test/engine/linger.test.ts",
+      because: "a cancel seldom takes so long that the run ends first",
+    },
+  },
+  {
     name: "blocked-run-writes",
     breaks: "engine.6",
     file: "engine/engine.ts",

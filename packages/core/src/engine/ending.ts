@@ -4,6 +4,7 @@
  *
  * ending.1. The code sees no entry after the one that ended or cancelled it, live and on replay.
  * ending.2. Nothing is undone while work of the code still runs: it gets a bounded time, then its result is dropped.
+ *     But children that are no longer needed are cancelled first, however long that takes.
  * ending.3. From the first undone step on, only facts of the undoing are written.
  */
 
@@ -14,6 +15,7 @@ import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
 import { Scope } from "./scope.ts";
 import { missedBy } from "./deadline.ts";
+import type { InFlight } from "./in-flight.ts";
 import type { CallRegistry } from "./registry.ts";
 import { endOf, failure, type EndFact, type Finish, type Undo } from "./stop.ts";
 
@@ -81,8 +83,8 @@ export class Ending {
   }
 
   /** No work is under way that the run waits for. */
-  isIdle(noneInFlight: boolean): boolean {
-    return (this.abandoned && this.undo === null && !this.isLate) || noneInFlight;
+  isIdle({ idle, abandonable }: InFlight): boolean {
+    return idle || (this.abandoned && abandonable && this.undo === null && !this.isLate);
   }
 
   /** The deadline has ended the run. */

@@ -323,7 +323,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** No work is under way that the run waits for. */
   get #idleWork(): boolean {
-    return this.ending.isIdle(this.inFlight.idle);
+    return this.ending.isIdle(this.inFlight);
   }
 
   /** No work is under way and no append is in flight: write the queue, with a park or an end if the run stops here. */

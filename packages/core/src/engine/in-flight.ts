@@ -3,6 +3,7 @@
 export class InFlight {
   readonly changed: () => void;
   #count = 0;
+  #kept = 0;
 
   constructor(changed: () => void) {
     this.changed = changed;
@@ -12,14 +13,22 @@ export class InFlight {
     return this.#count === 0;
   }
 
-  /** Counts one more; the returned function counts it off, once. */
-  begin(): () => void {
+  /** Whatever is under way may be abandoned. */
+  get abandonable(): boolean {
+    return this.#kept === 0;
+  }
+
+  /** Counts one more, which is never abandoned if it is `kept`; the returned function counts it off, once. */
+  begin(kept?: "kept"): () => void {
+    const keep = kept === undefined ? 0 : 1;
     let over = false;
     this.#count += 1;
+    this.#kept += keep;
     return () => {
       if (over) return;
       over = true;
       this.#count -= 1;
+      this.#kept -= keep;
       this.changed();
     };
   }

@@ -1,6 +1,6 @@
-import { createApp, durable, type Context, type Workflow } from "@durable/core";
+import { createApp, durable, type Context, type Storage, type Workflow } from "@durable/core";
 import { describe, expect, test } from "vitest";
-import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
+import { hooked, kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { batchesOf, dieAt } from "../support/behaviour-lives.ts";
 import { open, outputs } from "../support/worker-lab.ts";
 import { numbered, record } from "../support/worker-runs.ts";
@@ -212,4 +212,31 @@ describe("what else its workflow no longer waits for", () => {
     expect(on.world.now() - start).toBe(10_000);
     expect(on.world.warnings).toEqual([]);
   });
+
+  test.each(["completed", "continued"])(
+    "a child of a lost branch is cancelled before the run has %s, also when that takes longer",
+    async (how) => {
+      const on = lab();
+      const inner = durable("inner", (ctx) => ctx.suspend("never"));
+      const flow: Flow = durable("outer", async (ctx, again) => {
+        if (again === true) return "ended";
+        await ctx.race({ child: (c) => c.child(inner), limit: (c) => c.sleep("10s") });
+        return how === "continued" ? ctx.continueAs(true) : "ended";
+      });
+      const ends: string[] = [];
+      const storage: Storage = {
+        ...hooked(on.storage, () => {}),
+        append: async (request) => {
+          const end = /"run\.(completed|continued|cancelled)"/.exec(request.batch)?.[1];
+          if (end === "cancelled") await pause(on.world, 60_000);
+          if (end !== undefined) ends.push(end);
+          return on.storage.append(request);
+        },
+      };
+      const outcome = await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
+      expect(outcome).toMatchObject({ status: "completed", output: "ended" });
+      expect(outcome).not.toHaveProperty("abandoned");
+      expect(ends.slice(0, 2)).toEqual(["cancelled", how]);
+    },
+  );
 });

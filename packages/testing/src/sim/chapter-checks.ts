@@ -8,7 +8,7 @@
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import { openChildren } from "./child-checks.ts";
+import { isOver, openChildren } from "./child-checks.ts";
 import type { History } from "./history.ts";
 import { areOneRun, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 
@@ -29,7 +29,7 @@ export function judgeBorder(history: History, run: RunLog, batch: AppliedBatch):
   const before = (history.entries(earlier)[0]?.base ?? 0) + history.entries(earlier).length;
   if (number !== chapter || base !== before)
     history.violate("I8", `${where} begins as chapter ${number} after ${base} entries, of ${before}`);
-  const [open] = openChildren(history, earlier);
+  const open = openChildren(history, earlier).find((child) => !isOver(history, child));
   // Changed code may no longer call the child: nothing waits for it, and it ends by itself.
   if (open !== undefined && !history.codeChanges)
     history.violate("I8", `${where} begins although child ${open} has not ended`);

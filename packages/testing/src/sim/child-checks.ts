@@ -71,16 +71,18 @@ export function openChildren(history: History, run: RunLog): string[] {
   return [...open.values()];
 }
 
+/** True when the code of a child is over, also while it still cleans up or is undone. */
+export function isOver(history: History, child: string): boolean {
+  const log = history.run(child);
+  if (log === undefined) return history.forgotten.size > 0;
+  return !isOpen(log) || log.tainted || history.entries(log).some(({ kind }) => endsCode(kind));
+}
+
 function judgeCancelled(history: History, run: RunLog): void {
   for (const child of openChildren(history, run)) {
-    const log = history.run(child);
-    if (log === undefined ? history.forgotten.size > 0 : !isOpen(log) || log.tainted) continue;
-    // It was cancelled too, and cleans up; or it has failed, and is undone.
-    if (log !== undefined && history.entries(log).some(({ kind }) => endsCode(kind))) continue;
-    history.violate(
-      "I9",
-      `run ${run.runId} is cancelled, but its child ${child} ${log?.status ?? "may begin"}`,
-    );
+    if (isOver(history, child)) continue;
+    const status = history.run(child)?.status ?? "may begin";
+    history.violate("I9", `run ${run.runId} is cancelled, but its child ${child} ${status}`);
   }
   if (openChildren(history, run).length > 0) history.meet("a cancel of a run with children");
   if (run.childOf !== null && run.above !== undefined && isOpen(run.above))

@@ -240,7 +240,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     this.engine.timers.cancel(this);
     const known = this.engine.journal.state.children.get(this.key);
     if (known?.over === true || (known === undefined && !this.#begun)) return;
-    const over = this.engine.inFlight.begin();
+    // Later on, nothing would cancel it.
+    const over = this.engine.inFlight.begin("kept");
     void this.#cancel()
       .then(() => {
         const { key } = this;
