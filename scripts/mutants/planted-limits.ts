@@ -1,7 +1,7 @@
 /** Bugs in limits: slots, rates, debounce, and permits of steps. */
 import type { PlantedBug } from "./patch.ts";
 
-const because = "Generated programs have slots alone; rates, times and permits have tests in virtual time.";
+const because = "Few histories come to it, or it only takes longer; it has a test in virtual time.";
 
 function seenBy(test: string): { readonly test: string; readonly because: string } {
   return { test: `packages/core/test/runs/limits-${test}.test.ts`, because };
@@ -15,7 +15,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
     find: "    if (early > 0 && journal.state.end === null) {",
     replace: "    if (early > 0 && journal.state.end === null && waits) {",
     why: "A worker or a sweep begins a delayed run that it advances before its time.",
-    seenBy: seenBy("start"),
   },
   {
     name: "waits-with-its-lease",
@@ -33,7 +32,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
     find: "  if (!isDebounced(journal.state.summary)) return null;\n",
     replace: "  if (isDebounced(journal.state.summary)) return null;\n",
     why: "That a debounced run begins is not recorded, so a later start changes its input.",
-    seenBy: seenBy("start"),
   },
   {
     name: "overtakes-those-with-a-turn",
@@ -52,7 +50,60 @@ export const plantedInLimits: readonly PlantedBug[] = [
     replace:
       "      if (text === undefined || (await this.#limits.swap(name, value, text, keepMs + wait)) || tries > 0) return wait;",
     why: "A change that came too late counts as made, so that two processes take the same place.",
+  },
+  {
+    name: "limit-not-asked-again",
+    breaks: "text-store.2",
+    file: "runs/text-store.ts",
+    find: "const mostFailures = 12;",
+    replace: "const mostFailures = 1;",
+    why: "One failure of the storage blocks a run that asks for its limit.",
+  },
+  {
+    name: "lost-permit-keeps-its-place",
+    breaks: "permits.2",
+    file: "runs/permits.ts",
+    find: "      const isNew = state.calls[id] === undefined;",
+    replace: "      const isNew = true;",
+    why: "A step waits for the permit that it has itself, because the reply got lost.",
+    seenBy: {
+      test: "packages/core/test/runs/limits-steps.test.ts",
+      because: "nothing goes wrong, the step only waits for the time of a lease",
+    },
+  },
+  {
+    name: "late-permit-is-used",
+    breaks: "permits.2",
+    file: "runs/permits.ts",
+    find: "    return wait > 0 || isLate ? wait :",
+    replace: "    return wait > 0 ? wait :",
+    why: "A call begins with a permit that has ended while its reply was on its way, beside a call that has its place.",
     seenBy: seenBy("steps"),
+  },
+  {
+    name: "rate-not-asked",
+    breaks: "flow.1",
+    file: "runs/flow.ts",
+    find: "  if (rate !== null) {\n",
+    replace: '  if (rate !== null && journal.runId === "") {\n',
+    why: "Runs begin whatever their rate says.",
+  },
+  {
+    name: "fork-with-the-first-input",
+    breaks: "lineage.6",
+    file: "journal/lineage.ts",
+    find: "    const given = inputIn(own);",
+    replace: "    const given = first?.input;",
+    why: "The fork of a debounced run gets the input of the first start, and not that with which the run began.",
+    seenBy: seenBy("start"),
+  },
+  {
+    name: "second-run-with-a-key",
+    breaks: "flow.4",
+    file: "adapters/memory.ts",
+    find: "    if (other !== null) return singletonConflict(runId, other);",
+    replace: '    if (other === "") return singletonConflict(runId, other);',
+    why: "A start records another run although one with its key is open.",
   },
   {
     name: "window-forgets-early",
@@ -61,7 +112,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
     find: "    return at + this.#partMs + this.#perMs;",
     replace: "    return at + this.#perMs / 2;",
     why: "Use leaves the window after half of its time.",
-    seenBy: seenBy("start"),
   },
   {
     name: "too-much-never-fits",
@@ -79,7 +129,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
     find: "    if (limit !== undefined && this.#permit === null)",
     replace: "    if (limit !== undefined && this.#permit === null && this.#nextAttempt > 9)",
     why: "A step under a limit starts without a permit.",
-    seenBy: seenBy("steps"),
   },
   {
     name: "permit-for-ever",

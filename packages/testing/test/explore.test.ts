@@ -39,6 +39,29 @@ describe("explore", () => {
     expect(total.met.get("taken over by another process")).toBeGreaterThan(seeds / 4);
   });
 
+  test("keeps the limits and defaults of a workflow", async () => {
+    const ask = durable(
+      "ask",
+      (ctx) =>
+        ctx.step(
+          "model",
+          ({ attempt }) => {
+            if (attempt > 1) return "answer";
+            throw new Error("Busy.");
+          },
+          { limit: "service" },
+        ),
+      { concurrency: { limit: 2 }, tags: { kind: "question" }, retry: { attempts: 2, delay: 5 } },
+    );
+    const total = await explore(ask, {
+      seeds,
+      limits: { service: { requests: 5, per: "1s", concurrent: 1 } },
+      expect: (output) => expect(output).toBe("answer"),
+    });
+    expect(total.met.get("entry run.completed")).toBeGreaterThan(seeds);
+    expect(total.met.get("entry attempt.failed")).toBeGreaterThan(seeds);
+  });
+
   test("runs children, streams, maps and effects of a workflow, and watches the work of its children", async () => {
     const parcel = durable("parcel", async (ctx, city: string) => {
       const label = await ctx.stream("label", async function* () {

@@ -33,6 +33,17 @@ describe.skipIf(inject("full"))("plans with a feature of a fleet", () => {
       ],
     },
     {
+      feature: "runs with limits, delays and keys",
+      has: ({ queue }: Plan) => queue !== undefined,
+      meets: [
+        "a run that began at its time",
+        "a run that waited for its turn",
+        "a start that moved a run",
+        "a start with a priority",
+        "an attempt under a limit",
+      ],
+    },
+    {
       feature: "paused workflows",
       has: ({ pauses }: Plan) => pauses === true,
       meets: ["a paused workflow"],

@@ -6,7 +6,7 @@
  * view.2. The entries are those of `run.entries()`: one chapter, inherited entries first, values decoded.
  */
 
-import { isBeginning } from "../journal/kinds.ts";
+import { inputIn, isBeginning } from "../journal/kinds.ts";
 import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
 import { RunState } from "../journal/fold.ts";
 import { nameOf } from "../journal/keys.ts";
@@ -134,6 +134,7 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
   const first = entries.find(isBeginning);
   const { summary } = state;
   const end = state.end as RunEntry | null;
+  const input = inputIn(entries);
   const line = lineage(entries);
   const rows = rowsOf(entries, {
     base: first?.kind === "run.forked" ? first.base : 0,
@@ -157,7 +158,7 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     wakeAt: summary.status === "suspended" ? state.deadline : null,
     deadline: state.endsBy,
     paused: end === null && state.paused !== null ? pausedOf(state.paused) : null,
-    ...(first?.input === undefined ? {} : { input: first.input }),
+    ...(input === undefined ? {} : { input }),
     ...endOf(end),
     undoing: end === null ? undoingOf(state) : null,
     blocked,

@@ -130,3 +130,10 @@ export type Beginning<V = Json> = Extract<Entry<V>, { kind: "run.started" | "run
 export function isBeginning<V>(entry: Entry<V>): entry is Beginning<V> {
   return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
 }
+
+/** The input in the entries of one chapter. A debounced run has that of the last start. */
+export function inputIn<V>(entries: readonly Entry<V>[]): V | undefined {
+  for (const entry of entries.toReversed())
+    if ((isBeginning(entry) || entry.kind === "run.queued") && entry.input !== undefined) return entry.input;
+  return undefined;
+}

@@ -6,11 +6,12 @@
  * lineage.3. A fork inherits settled calls and open sleeps. Open waits open again, with tokens of the fork.
  * lineage.4. A fork inherits nothing that was recorded after its ancestor began to undo its work.
  * lineage.5. A message that no inherited call has read is unread in the fork, whatever the parent did with it.
+ * lineage.6. A fork without an input of its own has the one with which its ancestor began.
  */
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
-import { isBeginning, isSettlement, traitsOf } from "./kinds.ts";
+import { inputIn, isBeginning, isSettlement, traitsOf } from "./kinds.ts";
 import { afterRetries, withoutFailure } from "./taken-back.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 import { unreadOf, type Message } from "./mailbox.ts";
@@ -49,7 +50,8 @@ export function inherit(
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
     const first = own.find(isBeginning);
-    if (first?.input !== undefined) input = first.input;
+    const given = inputIn(own);
+    if (given !== undefined) input = given;
     // From format 3 on a fork has no time of its own before its own entries.
     if (first?.kind !== "run.forked" || first.nonce === undefined) clock = Math.max(clock, first?.at ?? 0);
     if (first?.kind === "run.forked") {

@@ -8,6 +8,7 @@
  *     compete for the same position of its journal, so no start changes the input of a run that has begun.
  * flow.3. A run whose rate is used up gets a turn, which is recorded. Its turn is a time to ask again: the rate is taken
  *     when the run begins. A run without a turn does not overtake those that have one.
+ * flow.4. While a run with a singleton has not ended, the storage records no other one, and a start returns that run.
  */
 
 import type { Definition, LimitKey } from "../engine/definition.ts";

@@ -3,6 +3,7 @@
  *
  * permits.1. A step that waits has no permit, is no attempt, and writes nothing to its journal.
  * permits.2. A permit for calls at the same time has an end that its process moves on. So a process that dies frees it.
+ *     One that was granted so long ago that it may have ended is moved on before the call begins.
  * permits.3. Tokens are reserved by an estimate before the call and corrected afterwards by what the call metered.
  */
 
@@ -76,6 +77,8 @@ class LimitUse {
   readonly #options: LimitOptions;
   readonly #window: Window;
   readonly #isOver: () => boolean;
+  /** Names the permit. */
+  readonly #id: string;
 
   constructor(
     host: Host,
@@ -85,6 +88,7 @@ class LimitUse {
     this.#host = host;
     this.#name = name;
     this.#isOver = isOver;
+    this.#id = host.world.id();
     this.#store = store;
     const options = host.limits[name] ?? {};
     assertOptions(options, "requests tokens per concurrent", `The limit ${show(name)}`);
@@ -101,18 +105,23 @@ class LimitUse {
 
   /** A permit, or in how many milliseconds there may be one. */
   async take(tokens: number | undefined): Promise<Permit | number> {
-    const id = this.#host.world.id();
+    const { world, leaseMs } = this.#host;
+    const { concurrent = Infinity } = this.#options;
+    const id = this.#id;
+    const from = world.now();
     let reserved = 0;
     const wait = await this.#change((state, now) => {
       reserved = this.#options.tokens === undefined ? 0 : (tokens ?? state.mean);
-      const { concurrent = Infinity } = this.#options;
-      if (Object.keys(state.calls).length >= concurrent) return longestMs;
-      if (!this.#window.take(state.window, now, [1, reserved]))
+      // It may have been taken by a request whose reply got lost or came late.
+      const isNew = state.calls[id] === undefined;
+      if (isNew && Object.keys(state.calls).length >= concurrent) return longestMs;
+      if (isNew && !this.#window.take(state.window, now, [1, reserved]))
         return this.#window.wait(state.window, now, [1, reserved]);
-      if (concurrent < Infinity) state.calls[id] = now + this.#host.leaseMs;
+      if (concurrent < Infinity) state.calls[id] = now + leaseMs;
       return 0;
     });
-    return wait > 0 ? wait : this.#permit(id, reserved);
+    const isLate = concurrent < Infinity && world.now() - from > leaseMs / 2;
+    return wait > 0 || isLate ? wait : this.#permit(id, reserved);
   }
 
   #permit(id: string, reserved: number): Permit {

@@ -2,10 +2,13 @@
  * Changes the texts of `storage.limits`, which several processes share.
  *
  * text-store.1. A change is a compare-and-swap on the text. One that came too late is computed again from the new text.
+ * text-store.2. A storage that fails is asked again for a while. What was taken although its reply got lost counts twice.
  */
 
 import type { Storage, StorageLimits } from "../ports/storage.ts";
-import { pause, type World } from "../ports/world.ts";
+import { isFinal } from "../journal/errors.ts";
+import { backOff, pause, type World } from "../ports/world.ts";
+import { DurableError, describeError, show } from "../values/errors.ts";
 import { checkLimits } from "./host.ts";
 
 interface Change {
@@ -14,6 +17,8 @@ interface Change {
   /** In how many milliseconds to ask again; 0 when it was granted. */
   readonly wait: number;
 }
+
+const mostFailures = 12;
 
 export class TextStore {
   readonly #limits: StorageLimits;
@@ -31,12 +36,27 @@ export class TextStore {
     keepMs: number,
     change: (text: string | null, now: number) => Change,
   ): Promise<number> {
-    for (let tries = 1; ; tries++) {
-      const { value, now } = await this.#limits.read(name);
-      const { text, wait } = change(value, now);
-      if (text === undefined || (await this.#limits.swap(name, value, text, keepMs + wait))) return wait;
+    for (let [tries, failures] = [1, 0]; ; tries++) {
+      try {
+        const { value, now } = await this.#limits.read(name);
+        const { text, wait } = change(value, now);
+        if (text === undefined || (await this.#limits.swap(name, value, text, keepMs + wait))) return wait;
+        failures = 0;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+        if (++failures >= mostFailures) throw failed(name, error);
+        await backOff(this.#world, failures);
+      }
       // Others are at it as well.
       await pause(this.#world, Math.min(4 * tries, 100) * this.#world.random());
     }
   }
+}
+
+function failed(name: string, cause: unknown): DurableError {
+  return new DurableError(
+    "storage-failed",
+    `Could not read or change ${show(name)} after ${mostFailures} attempts (${describeError(cause)}). Try again later.`,
+    { cause },
+  );
 }

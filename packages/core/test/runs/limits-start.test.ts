@@ -1,4 +1,5 @@
 import { durable, type Workflow } from "@durable/core";
+import { viewRun } from "@durable/core/view";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, it } from "vitest";
 import { lab, noticingLab, pause, type Lab } from "../support/behaviour-lab.ts";
@@ -184,6 +185,22 @@ describe("debounce", () => {
         .entries()
     ).map(({ kind }) => kind);
     expect(kinds.slice(0, 5)).toEqual(["run.started", ...Array(4).fill("run.queued")]);
+  });
+
+  it("a fork of the run has the input with which it began, and so has its view", async () => {
+    const base = noticingLab();
+    const { flow, begun } = noting(base);
+    const { until } = open(base, [flow]);
+    const [id = ""] = await base.world.run(starts(flow, base, [0, 5_000]));
+    await until(1);
+    const run = flow.with(base).get(id);
+    const fork = await run.fork({ from: "begin" });
+    await base.world.run(fork.result());
+    expect(begun.map(({ id: its, input }) => [its, input])).toEqual([
+      [id, 1],
+      [fork.id, 1],
+    ]);
+    expect(viewRun(await run.entries()).input).toBe(1);
   });
 
   it("a start that meets the beginning is a new run, and none is lost", async () => {

@@ -1,7 +1,7 @@
-import { createApp, durable, type App } from "@durable/core";
+import { createApp, durable, type App, type Storage, type StorageLimits } from "@durable/core";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, inject, it } from "vitest";
-import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
+import { hooked, kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { open } from "../support/worker-lab.ts";
 import { numbered } from "../support/worker-runs.ts";
 
@@ -53,6 +53,67 @@ describe("limits of steps", () => {
     expect(most(({ tokens }) => tokens)).toBeLessThanOrEqual(10_000 * 1.02);
     // Calls of about 201 tokens at 10,000 a minute.
     expect(base.world.now() - from).toBeLessThan((count / 49 + 1) * 60_000);
+  });
+
+  it.each([
+    ["a step under a limit", { limits: { openai: { concurrent: 1 } } }, {}],
+    ["a run with a rate", {}, { rate: { limit: 5, per: "1 minute" } }],
+  ])("%s asks again when the storage fails for a while", async (_, limits, rate) => {
+    const base = lab();
+    const { storage } = base;
+    const stored = storage.limits as StorageLimits;
+    const from = base.world.now();
+    const down = { until: from + 8_000 };
+    const lost = { replies: 1 };
+    const up = async <T>(ask: () => Promise<T>): Promise<T> => {
+      if (base.world.now() < down.until) throw new Error("The connection was lost.");
+      return ask();
+    };
+    const broken: StorageLimits = {
+      ...stored,
+      read: (name) => up(() => stored.read(name)),
+      swap: async (...given) => {
+        const swapped = await up(() => stored.swap(...given));
+        if (lost.replies-- > 0) throw new Error("The reply was lost.");
+        return swapped;
+      },
+    };
+    const failing: Storage = { ...hooked(storage, () => {}), limits: broken };
+    const { call, calls } = provider(base);
+    const step = "limits" in limits ? { limit: "openai" } : {};
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(1), step), rate);
+    const bound = flow.with({ ...base, ...limits, storage: failing });
+    expect(await base.world.run(bound.run())).toMatchObject({ status: "completed", output: 1 });
+    expect(calls).toHaveLength(1);
+    expect(base.world.now() - from, "no place is taken by a lost reply").toBeLessThan(20_000);
+    down.until = Infinity;
+    const outcome = await base.world.run(bound.run().catch((error: unknown) => ({ error })));
+    expect(outcome).toMatchObject({ error: { code: "storage-failed" } });
+    expect(outcome).toHaveProperty("error.message", expect.stringContaining("The connection was lost."));
+    expect(calls).toHaveLength(1);
+  });
+
+  it("a permit whose grant took longer than a lease is moved on before the call begins", async () => {
+    const base = lab();
+    const { call, calls, seen } = provider(base, 5_000);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(1), { limit: "openai" }));
+    const stored = base.storage.limits as StorageLimits;
+    let slow = true;
+    const limits: StorageLimits = {
+      ...stored,
+      swap: async (...given) => {
+        if (slow) await pause(base.world, 40_000);
+        slow = false;
+        return stored.swap(...given);
+      },
+    };
+    const behind: Storage = { ...hooked(base.storage, () => {}), limits };
+    const given = { ...base, limits: { openai: { concurrent: 1 } } };
+    const late = flow.with({ ...given, storage: behind }).run();
+    const other = pause(base.world, 41_000).then(() => flow.with(given).run());
+    await base.world.run(Promise.all([late, other]));
+    expect(calls).toHaveLength(2);
+    expect(seen.most).toBe(1);
   });
 
   it("a step that reserves more than a limit has runs alone, and what it used is counted", async () => {

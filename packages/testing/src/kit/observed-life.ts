@@ -56,6 +56,11 @@ export interface ObservedLifeParts {
 
 type Body = (ctx: Context, input: unknown) => unknown;
 
+/** What a workflow was made with, apart from its input and its version. */
+export function ownOptions({ defaults, flow, messages, tags }: AnyWorkflow["definition"]): object {
+  return { ...defaults, ...flow, ...(messages && { messages }), ...(tags && { tags }) };
+}
+
 export class ObservedLife {
   readonly #parts: ObservedLifeParts;
   /** The observed children, by their code and the path of their keys. */
@@ -72,7 +77,7 @@ export class ObservedLife {
 
   /** The same workflow, observed, on this process's storage. */
   bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
-    const { name, body, input, version, defaults, flow: limited, messages, tags } = flow.definition;
+    const { name, body, input, version } = flow.definition;
     const { storage, world, secret, limits } = this.#parts;
     const bound: unknown = durable(
       name,
@@ -85,10 +90,7 @@ export class ObservedLife {
         lease: "30s",
         // Every sleep parks, which adds boundaries and avoids polling.
         patience: 0,
-        ...defaults,
-        ...limited,
-        ...(messages === undefined ? {} : { messages }),
-        ...(tags === undefined ? {} : { tags }),
+        ...ownOptions(flow.definition),
         ...(input === null ? {} : { input }),
         ...(version === null ? {} : { version }),
       },

@@ -10,6 +10,7 @@ import { forkRun } from "./fork-requests.ts";
 import { inputFor } from "./input-checks.ts";
 import { judgeFailure, judgeOutcome, noteWarning } from "./outcome-checks.ts";
 import type { RunPlan } from "./plan.ts";
+import { queuersOf } from "./queue-actors.ts";
 import { reader } from "./readers.ts";
 import { recorder } from "./recorders.ts";
 import { plannersOf } from "./schedule-actors.ts";
@@ -32,6 +33,7 @@ export function actorsOf(cluster: Cluster): Actor[] {
     ...(strangers === 0 ? [] : [stranger(cluster, strangers)]),
     ...Array.from({ length: senders }, (_, i) => sender(cluster, `sender-${i + 1}`)),
     ...plannersOf(cluster),
+    ...queuersOf(cluster),
     // Always the last: operator.ts picks it by position.
     operator(),
   ];

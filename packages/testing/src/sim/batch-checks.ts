@@ -18,12 +18,14 @@ import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
 import { judgeBorder } from "./chapter-checks.ts";
 import { judgeMessages } from "./message-checks.ts";
+import { judgeQueued } from "./queue-checks.ts";
 import {
   areOneRun,
   batchesOf,
   chaptersOf,
   createdAt,
   driverOf,
+  flowOf,
   isEnd,
   isRetried,
   isSettlement,
@@ -73,6 +75,7 @@ export function judgeBatch(
   judgeMessages(history, run, batch);
   judgeFamily(history, run, batch);
   judgeUndo(history, run, batch);
+  judgeQueued(history, run, batch);
   judgeFinding(history, { run, batch, head });
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
@@ -93,9 +96,12 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   const all = chaptersOf(run).flatMap((log) => history.entries(log));
   const steps = all.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
   const last = entries.at(-1);
-  const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
+  const { priority = 0, startAt } = flowOf(entries) ?? {};
+  const due = Math.max(0 - priority, startAt ?? Number.NEGATIVE_INFINITY);
+  const parked = last?.kind === "run.suspended" ? wakeOf(last) : due;
+  const suspended = run.status === "suspended" ? parked : null;
   // A journal without a workflow has no driver.
-  const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
+  const wakeAt = run.status === "running" && run.workflow !== "" ? due : suspended;
   const above = run.parent ?? (run.childOf ?? run.spawnedBy)?.runId ?? null;
   if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
   if ((head.chapter ?? 0) !== run.offset)

@@ -26,6 +26,7 @@ import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
 import { PairNotes } from "./pairing-checks.ts";
 import type { FlowPlan, Plan } from "./plan.ts";
+import { limitsFor, rateFor } from "./queue-plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";
 import type { Code, Program } from "./program.ts";
@@ -221,6 +222,7 @@ export class Cluster {
       lease: leaseMs,
       patience: patienceMs,
       warm,
+      ...limitsFor(this.plan, this.programs),
       ...(this.plan.hooks === true ? { hooks: judgingHooks(process) } : {}),
       ...(encrypted ? { encryption: this.#cipher() } : {}),
     };
@@ -249,6 +251,8 @@ export class Cluster {
     const limit = limitOf(this.plan, name);
     const options = {
       ...(limit === undefined ? {} : { concurrency: { limit } }),
+      ...rateFor(this.plan, name),
+      ...program.options,
       ...(this.plan.share === "versions" ? { version: life.code } : {}),
     };
     return schema === undefined

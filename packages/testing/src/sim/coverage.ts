@@ -49,6 +49,7 @@ const entries = [
   "run.paused",
   "run.unpaused",
   "run.retried",
+  "run.queued",
 ];
 
 const steered = [
@@ -69,6 +70,16 @@ const schedules = [
   "a tick that was queued",
   "a tick left out beside a run",
   "a tick that cancels the run before",
+];
+
+const queued = [
+  "a run that began at its time",
+  "a run that waited for its turn",
+  "a start that moved a run",
+  "a start that found a run with its key",
+  "a start with a priority",
+  "an attempt under a limit",
+  "two attempts under a limit at the same time",
 ];
 
 const fleet = [
@@ -218,6 +229,7 @@ export const toBeMet: readonly string[] = [
   ...steered,
   ...schedules,
   ...fleet,
+  ...queued,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

@@ -72,7 +72,7 @@ function wrongRecord(
 }
 
 function wrongSender(
-  { kind }: WrittenEntry,
+  { kind, input }: WrittenEntry,
   { outside, entries }: AppliedBatch,
   before: readonly Placed[],
 ): string | null {
@@ -80,6 +80,9 @@ function wrongSender(
   if (kind === "run.cancelled" && before.some(({ entry }) => entry.kind === "run.cancelling")) return null;
   if (/^(suspend\.answered|message\.sent|run\.(cancelled|cancelling|paused|unpaused|retried))$/.test(kind))
     return outside ? null : "is not marked as from outside";
+  // A start that moves a debounced run comes from outside, with an input.
+  if (kind === "run.queued")
+    return outside === (input !== undefined) ? null : "has an input, or none, against its sender";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
   return outside && !unborn && !/^(suspend\.resolved|child\.(completed|failed))$/.test(kind)

@@ -3,9 +3,10 @@
  * by seed. Stops at the first broken invariant and shows the shortest history that breaks it.
  */
 
-import type { Context, Workflow } from "@durable/core";
+import type { Context, LimitOptions, Workflow } from "@durable/core";
 import { AnswerBook, type Answers } from "../kit/answers.ts";
 import { Bodies } from "../kit/bodies.ts";
+import { ownOptions } from "../kit/observed-life.ts";
 import { tally } from "./coverage.ts";
 import type { Plan } from "./plan.ts";
 import { planOf } from "./random-plan.ts";
@@ -24,6 +25,8 @@ export interface ExploreSettings<Output> {
   readonly resume?: Answers | undefined;
   /** Called with the output of every run that completes; throws when the output is wrong. */
   readonly expect?: ((output: Output) => void) | undefined;
+  /** Limits of the app in every process, for steps with `{ limit }`. */
+  readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
   /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;
   /** Called after each seed: for a progress line. */
@@ -81,11 +84,11 @@ export async function explore<Input, Output>(
 const onGenerated = /^deploy$|-(workflow|schedule)$/;
 
 /**
- * The plan of a seed without what only generated workflows can handle: changed code, edited values, schedules, and
- * pauses of a workflow.
+ * The plan of a seed without what only generated workflows can handle: changed code, edited values, schedules,
+ * pauses of a workflow, and the queue.
  */
 function userPlan(seed: number): Plan {
-  const { schedules: _, pauses: _pauses, ...plan } = planOf(seed);
+  const { schedules: _, pauses: _pauses, queue: _queue, ...plan } = planOf(seed);
   return {
     ...plan,
     // A calm plan edits nothing and sends only valid answers.
@@ -107,6 +110,8 @@ function programOf<Input, Output>(
   return {
     name,
     input: options.input,
+    options: ownOptions(definition),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(schema === null ? {} : { schema }),
     body: () => body as (ctx: Context, input: never) => unknown,
     perform: async (process, key, work) => {

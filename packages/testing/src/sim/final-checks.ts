@@ -25,6 +25,7 @@ import type { AnswerAttempt, History } from "./history.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import { areOneStart, isEnd, isRetried, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeSwallowed } from "./rename-checks.ts";
+import { judgeAcknowledged } from "./queue-checks.ts";
 import { judgeRecords } from "./recorders.ts";
 import { isOfCleanUp } from "./undo-checks.ts";
 import { judgeStreams } from "./stream-checks.ts";
@@ -51,6 +52,7 @@ export async function judge(cluster: Cluster): Promise<void> {
   }
   await judgeChapters(cluster);
   await judgeMail(cluster);
+  judgeAcknowledged(history, cluster.plan);
   cluster.disk.schedules?.judgeEnd();
 }
 

@@ -7,6 +7,7 @@
 import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
+import type { QueuedStart } from "./plan.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { SentMessage } from "./sent-message.ts";
 import { chapterIn } from "./chapter-inputs.ts";
@@ -158,6 +159,10 @@ export class History {
   readonly bodies: Body[] = [];
   readonly answers: AnswerAttempt[] = [];
   readonly sends: SentMessage[] = [];
+  /** Starts of runs of the queue that were acknowledged, and with which run. */
+  readonly queued: { readonly start: QueuedStart; readonly runId: string }[] = [];
+  /** Attempts under a limit that are under way, and until when their permits last. */
+  readonly permitted = new Set<{ readonly process: string; readonly until: number }>();
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */
@@ -238,7 +243,7 @@ export class History {
     run.batches.push(applied);
     if (known === undefined) this.#number(run);
     const wasOpen = isOpen(run);
-    for (const { kind } of applied.entries) run.status = statusAfter(run.status, kind);
+    for (const entry of applied.entries) run.status = statusAfter(run.status, entry);
     if (wasOpen && !isOpen(run)) this.#open -= 1;
     if (!wasOpen && isOpen(run)) this.#open += 1;
     return { run, batch: applied };

@@ -26,8 +26,11 @@ export function judgeInput(history: History, run: RunLog | undefined, input: unk
 
 /** The input of a run by its journal and those of its ancestors. */
 export function inputOf(history: History, run: RunLog): unknown {
-  const [first] = history.entries(run);
-  if (first?.input !== undefined || run.parentLog === undefined) return first?.input;
+  const entries = history.entries(run);
+  // A debounced run has the input of the last start that moved it.
+  const moved = entries.findLast(({ kind, input }) => kind === "run.queued" && input !== undefined);
+  const { input } = moved ?? entries[0] ?? {};
+  if (input !== undefined || run.parentLog === undefined) return input;
   return inputOf(history, run.parentLog);
 }
 

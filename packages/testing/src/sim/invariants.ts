@@ -25,4 +25,7 @@ export const invariants: Readonly<Record<string, string>> = {
   I31: "a tick of a schedule is decided once, by its rules, and has one run",
   I32: "a workflow that is known to be paused is not driven on",
   I33: "a worker of some workflows or versions drives no run of others",
+  I34: "no run begins before its time, and no more begin than their rate allows",
+  I35: "no more attempts are made under a limit than it allows",
+  I36: "one open run for a key, and the input of a run that has begun stays",
 };

@@ -12,13 +12,21 @@ export type Call = <T>(
   spoil?: { readonly "cut-short"?: (reply: T) => T },
 ) => Promise<T>;
 
-export function limitsOf({ limits }: Disk, call: Call): Pick<Storage, "limits"> {
+export function limitsOf(process: Process, { limits }: Disk, call: Call): Pick<Storage, "limits"> {
   if (limits === undefined) return {};
   return {
     limits: {
       slots: () => call("lease", () => limits.slots()),
       read: (name) => call("lease", () => limits.read(name)),
-      swap: (...given) => call("lease", () => limits.swap(...given)),
+      swap: async (...given) => {
+        let at = Number.POSITIVE_INFINITY;
+        const swapped = await call("lease", () => {
+          at = Math.min(at, process.scheduler.now);
+          return limits.swap(...given);
+        });
+        process.lastSwap = { at, toldAt: process.scheduler.now };
+        return swapped;
+      },
       texts: (prefix) => call("lease", () => limits.texts(prefix)),
     },
   };

@@ -82,7 +82,7 @@ export class Network {
       storage.dropChapters = (locator, before) =>
         line.call("dropChapters", () => disk.dropChapters(locator, before));
     const call: Call = (operation, apply, spoil) => line.call(operation, apply, spoil);
-    Object.assign(storage, limitsOf(disk, call));
+    Object.assign(storage, limitsOf(process, disk, call));
     if (this.#options.schedules !== undefined) Object.assign(storage, schedulesOf(process, disk, call));
     if (this.#options.pauses === true) Object.assign(storage, pausesOf(process, disk, call));
     if (disk.offers("note"))

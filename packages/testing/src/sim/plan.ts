@@ -70,6 +70,35 @@ export interface SchedulePlan {
   readonly missed: "latest" | "skip" | "all";
 }
 
+/** One start of a run of the queue. */
+export interface QueuedStart {
+  readonly name: string;
+  readonly at: number;
+  /** It gives the run its id. */
+  readonly named: boolean;
+  readonly delayMs?: number;
+  readonly atMs?: number;
+  /** The key of a debounced start, which waits for `delayMs`. */
+  readonly debounce?: string;
+  readonly singleton?: string;
+  readonly priority?: number;
+}
+
+/** A workflow whose runs wait for their time, their rate, and the limit of a service. */
+export interface QueuePlan {
+  /** The number of the workflow. */
+  readonly flow: number;
+  readonly rate?: { readonly limit: number; readonly perMs: number };
+  readonly limit?: {
+    readonly calls: number;
+    readonly perMs: number;
+    readonly concurrent: number;
+    /** Calls are counted by their tokens. */
+    readonly tokens: boolean;
+  };
+  readonly starts: readonly QueuedStart[];
+}
+
 /** What the workers of a plan are kept to: some of the workflows each, or the version of their code. */
 export type Share = "workflows" | "versions";
 
@@ -138,6 +167,8 @@ export interface Plan {
   readonly hooks?: boolean;
   /** Schedules, which start runs of workflows of their own; none if missing. */
   readonly schedules?: readonly SchedulePlan[];
+  /** Runs with limits, delays and keys; none if missing. */
+  readonly queue?: QueuePlan;
   /** What workers are kept to; each takes all runs if missing. */
   readonly share?: Share;
   /** True when an operator pauses workflows. */

@@ -51,6 +51,8 @@ export class Process implements Owner {
   /** What a worker in it is kept to. */
   kept: Pick<WorkerOptions, "workflows" | "versions"> = {};
   pausesTold: PausesTold | null = null;
+  /** When the last change of a limit was applied, and when its reply came. */
+  lastSwap: { readonly at: number; readonly toldAt: number } | null = null;
   /** Runs with a body running here, and how many bodies. */
   readonly busy = new Map<RunLog, number>();
   readonly #leased = new Map<string, number>();

@@ -3,7 +3,7 @@
  * expected output of calm trees. Proven in test/sim.test.ts.
  */
 
-import type { Context, StandardSchema } from "@durable/core";
+import type { Context, HostOptions, StandardSchema } from "@durable/core";
 import { spawnedPrefix, type FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { childrenOf, isForeign, isMailed, swapsNames, type Tree } from "./tree.ts";
@@ -29,6 +29,10 @@ export interface Program {
   readonly input?: unknown;
   /** Validates the input, if the workflow has a schema. */
   readonly schema?: StandardSchema;
+  /** Further options of the workflow. */
+  readonly options?: object;
+  /** Limits that its steps are under. */
+  readonly limits?: HostOptions["limits"];
   body(code: Code, environment: Environment): (ctx: Context, input: never) => unknown;
   /** Runs the work of a step; calls it directly by default. */
   readonly perform?: (process: Process, key: string, work: () => unknown) => Promise<unknown>;

@@ -7,6 +7,7 @@ import { withChapters } from "./random-chapters.ts";
 import { withMail } from "./random-messages.ts";
 import { purgesOf } from "./random-purges.ts";
 import { failsAnswers } from "./failure-answers.ts";
+import { withQueue } from "./queue-plan.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
@@ -33,7 +34,8 @@ export function planOf(seed: number): Plan {
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
   const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
   const failures = failsAnswers(seed, plan.calm);
-  return withFleet(seed, withSchedules(seed, { ...plan, actions: all, deletesTogether, hooks, failures }));
+  const whole = { ...plan, actions: all, deletesTogether, hooks, failures };
+  return withFleet(seed, withQueue(seed, withSchedules(seed, whole)));
 }
 
 function drawnPlan(seed: number): Plan {

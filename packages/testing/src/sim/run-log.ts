@@ -75,6 +75,14 @@ export interface WrittenEntry {
   readonly version?: string | null;
   /** When the run fails, unless it has ended before. */
   readonly deadline?: number | null;
+  /** When and beside which others a run may begin. */
+  readonly flow?: {
+    readonly startAt?: number;
+    readonly priority?: number;
+    readonly singleton?: string;
+  };
+  /** The run begins, with the input that it has. */
+  readonly begun?: true;
   /** The call whose failure a retry takes back. */
   readonly failed?: string;
 }
@@ -225,6 +233,11 @@ export function wakeOf({ wakeAt = null, look }: WrittenEntry): number | null {
   return look === undefined ? wakeAt : Math.min(look, wakeAt ?? look);
 }
 
+/** What a run was last recorded with. */
+export function flowOf(entries: readonly WrittenEntry[]): WrittenEntry["flow"] {
+  return entries.findLast(({ flow }) => flow !== undefined)?.flow;
+}
+
 /** The part of a token that identifies its wait, whichever key signed it. */
 export function namedBy(token: string): string {
   return token.slice(1, 29);
@@ -234,11 +247,14 @@ export function namedBy(token: string): string {
  * Law 2: an end is final unless a failed run is retried, a pause lasts until it is taken back or the run is cancelled, a
  * park is a park, and anything else means that the run needs a driver.
  */
-export function statusAfter(status: RunLog["status"], kind: string): RunLog["status"] {
+export function statusAfter(status: RunLog["status"], entry: WrittenEntry): RunLog["status"] {
+  const { kind, flow, begun } = entry;
   if (status === "failed" && kind === "run.retried") return "running";
   if (status !== "running" && status !== "suspended" && status !== "paused") return status;
   const goesOn = kind === "run.unpaused" || kind === "run.cancelling" || isEnd(kind);
   if (kind === "run.paused" || (status === "paused" && !goesOn)) return "paused";
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
-  return kind === "run.suspended" ? "suspended" : "running";
+  // A run whose time has not come is parked, too.
+  const waits = flow?.startAt !== undefined && begun !== true && kind !== "run.continued";
+  return kind === "run.suspended" || waits ? "suspended" : "running";
 }

@@ -51,6 +51,9 @@ export async function shrink(failed: Simulation, options: ShrinkOptions = {}): P
     await fewer(plan.only ?? [], (only) => fails({ ...plan, only }));
     await fewer(plan.actions, (actions) => fails({ ...plan, actions }));
     await fewer(plan.runs, async (runs) => runs.length > 0 && fails({ ...plan, runs }));
+    const { queue } = plan;
+    if (queue !== undefined)
+      await fewer(queue.starts, (starts) => fails({ ...plan, queue: { ...queue, starts } }));
     for (let flow = 0; flow < plan.flows.length; flow++) await smallerFlow(flow, () => plan, fails);
     for (const simpler of simplerSettings(plan)) await fails({ ...plan, ...simpler });
   }

@@ -16,6 +16,7 @@ import { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
 import { planOf } from "./random-plan.ts";
+import { areStarted } from "./queue-actors.ts";
 import { areRecorded } from "./recorders.ts";
 import { areOut, endSchedules } from "./schedule-actors.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -142,7 +143,7 @@ function traitsOf({ encrypted, foreign, actions }: Plan): {
 
 /** A bucket refuses limits, so its runs have none. */
 function unlimited(plan: Plan): Plan {
-  const { slots: _, ...others } = plan;
+  const { slots: _, queue: _queue, ...others } = plan;
   return others;
 }
 
@@ -221,6 +222,7 @@ function isOver(cluster: Cluster): boolean {
     isQuiet(cluster) &&
     areRecorded(cluster) &&
     areOut(cluster) &&
+    areStarted(cluster) &&
     plan.runs.every(({ id }) => history.run(id) !== undefined)
   );
 }

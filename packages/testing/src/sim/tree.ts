@@ -22,6 +22,8 @@ export type Tree =
       readonly declares?: true;
       /** It makes an effect on the outside world, with this rule for attempts of unknown outcome. */
       readonly onUncertain?: "retry" | "suspend" | "reconcile";
+      /** The limit that it is under. */
+      readonly limit?: string | { readonly name: string; readonly tokens: number };
       /** How it is undone. */
       readonly compensate?: { readonly ms: number; readonly fails: number };
     }

@@ -11,6 +11,7 @@ import { judgeKept, judgePaused } from "./fleet-checks.ts";
 import type { Body, History } from "./history.ts";
 import { ReplayPass } from "./replay-pass.ts";
 import type { Plan } from "./plan.ts";
+import { judgeBeginning, takePermit } from "./queue-checks.ts";
 import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
 import { namedBy, type RunLog, type WrittenEntry } from "./run-log.ts";
@@ -44,7 +45,8 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
   const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
     if (key !== counted) history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
     const body = starts(observed, pass, info);
-    const over = takePlace(process, pass, plan.concurrency);
+    const taken = [takePlace(process, pass, plan.concurrency), takePermit(process, plan, body)];
+    const over = (): void => taken.forEach((giveBack) => giveBack());
     // An aborted body takes no place, however long it takes to notice the abort.
     info.signal.addEventListener("abort", over, { once: true });
     return { body, over };
@@ -219,6 +221,7 @@ function starts({ process, program, plan }: ObservedWorkflow, pass: ReplayPass, 
   judgeRepeat(history, body);
   judgeUndoneStart(history, body);
   judgeSlot(history, plan, body);
+  judgeBeginning(process, plan, body);
   if (plan.pauses === true) judgePaused(process, pass, body);
   if (pass.worker) judgeKept(history, body, process.kept);
   judgeStrayed(process, pass, body);

@@ -255,7 +255,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if (this.#judging !== null) this.engine.verdicts.drop(this.#judging.seq);
     const { opened, settled } = this.engine.journal.state.wait(this.wait);
     if (settled !== null || (opened === null && !this.#begun)) return;
-    if (this.#got !== null) this.engine.withdraw(this.#got.fact);
+    for (const fact of [this.#got?.fact, this.#late]) if (fact) this.engine.withdraw(fact);
     this.engine.write({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
     const message = this.#got?.message ?? this.#judging;
     if (message?.kind === "message.sent") this.engine.calls.putBack(message);

@@ -1,0 +1,109 @@
+/**
+ * A workflow whose runs wait for their time, their rate and the limit of a service, in some plans. Drawn from a random
+ * stream of its own, so that all else in a plan stays as it is. Proven in test/sim-fleet.test.ts.
+ */
+
+import type { HostOptions, StartOptions } from "@durable/core";
+import { seeded, type Random } from "../random.ts";
+import type { Plan, QueuedStart, QueuePlan } from "./plan.ts";
+import type { Program } from "./program.ts";
+import type { Tree } from "./tree.ts";
+
+/** The name of the limit, and of the steps under it. */
+const [service, limitedStep] = ["service", "call"];
+/** What such a step reserves where the limit counts tokens. */
+const tokensEach = 10;
+
+/** The same plan, in one of eight with such a workflow. */
+export function withQueue(seed: number, plan: Plan): Plan {
+  const random = seeded(seed * 3_628_273_133 + 13);
+  if (!random.chance(0.125)) return plan;
+  const queue: QueuePlan = {
+    flow: plan.flows.length,
+    ...(random.chance(0.6)
+      ? { rate: { limit: random.between(1, 3), perMs: random.pick([5_000, 12_000]) } }
+      : {}),
+    ...(random.chance(0.6) ? { limit: drawnLimit(random) } : {}),
+    starts: Array.from({ length: random.between(4, 9) }, (_, i) => drawnStart(random, i)),
+  };
+  const tree = queuedTree(random, queue);
+  return {
+    ...plan,
+    flows: [...plan.flows, { name: "flow-of-the-queue", tree, changed: tree, compatible: true }],
+    queue,
+  };
+}
+
+function drawnLimit(random: Random): NonNullable<QueuePlan["limit"]> {
+  return {
+    calls: random.pick([2, 5]),
+    perMs: random.pick([3_000, 10_000]),
+    concurrent: random.pick([1, 2]),
+    tokens: random.chance(0.5),
+  };
+}
+
+function drawnStart(random: Random, number: number): QueuedStart {
+  const start = { name: `start-${number}`, at: random.between(0, 6_000), named: random.chance(0.5) };
+  const kind = random.pick(["plain", "delay", "at", "debounce", "debounce", "singleton", "priority"]);
+  if (kind === "plain") return start;
+  const ms = random.pick([500, 3_000, 12_000]);
+  if (kind === "delay" || kind === "at") return { ...start, [`${kind}Ms`]: ms };
+  if (kind === "priority") return { ...start, priority: random.pick([-5, 5, 1_000]) };
+  return { ...start, [kind]: random.pick(["a", "b"]), ...(kind === "debounce" ? { delayMs: ms } : {}) };
+}
+
+function queuedTree(random: Random, { limit }: QueuePlan): Tree {
+  const step = { kind: "step", fails: 0, timeoutMs: null, typed: false } as const;
+  const call = { ...step, name: limitedStep, ms: random.pick([50, 700]), fails: random.pick([0, 0, 1]) };
+  return {
+    kind: "sequence",
+    nodes: [
+      limit === undefined ? call : { ...call, limit: limitOf(limit) },
+      { kind: "sleep", name: "rest", ms: random.pick([5, 2_000]) },
+      { ...step, name: "file", ms: random.pick([0, 300]) },
+    ],
+  };
+}
+
+function limitOf({
+  tokens,
+}: NonNullable<QueuePlan["limit"]>): NonNullable<(Tree & { kind: "step" })["limit"]> {
+  return tokens ? { name: service, tokens: tokensEach } : service;
+}
+
+/** The limits of an app: those of its programs, and that of the queue. */
+export function limitsFor({ queue }: Plan, programs: readonly Program[]): Pick<HostOptions, "limits"> {
+  const given = programs.find((program) => program.limits !== undefined)?.limits;
+  if (queue?.limit === undefined) return { limits: given };
+  const { calls, perMs: per, concurrent, tokens } = queue.limit;
+  const counted = tokens ? { tokens: calls * tokensEach } : { requests: calls };
+  return { limits: { [service]: { ...counted, per, concurrent } } };
+}
+
+/** The rate of a workflow of the plan. */
+export function rateFor(
+  { queue, flows }: Plan,
+  name: string,
+): { readonly rate?: { readonly limit: number; readonly per: number } } {
+  if (queue?.rate === undefined || flows[queue.flow]?.name !== name) return {};
+  return { rate: { limit: queue.rate.limit, per: queue.rate.perMs } };
+}
+
+/** The options of one start, by the clock of its process. */
+export function optionsOf(start: QueuedStart, now: number): StartOptions {
+  const { name, named, delayMs, atMs, debounce, singleton, priority } = start;
+  return {
+    ...(named ? { id: `run-${name}` } : {}),
+    ...(delayMs === undefined || debounce !== undefined ? {} : { delay: delayMs }),
+    ...(atMs === undefined ? {} : { at: new Date(now + atMs) }),
+    ...(debounce === undefined ? {} : { debounce: { key: debounce, wait: delayMs ?? 0 } }),
+    ...(singleton === undefined ? {} : { singleton }),
+    ...(priority === undefined ? {} : { priority }),
+  };
+}
+
+/** True for an attempt under the limit. */
+export function isLimited({ queue, flows }: Plan, workflow: string | undefined, key: string): boolean {
+  return queue?.limit !== undefined && flows[queue.flow]?.name === workflow && key === limitedStep;
+}
