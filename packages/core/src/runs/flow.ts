@@ -22,6 +22,7 @@ import type { RunFlow } from "../ports/storage.ts";
 import { pause } from "../ports/world.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
+import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
@@ -158,6 +159,8 @@ export async function record(
       journal.driven ||= created;
       return { ...unleased, journal, created };
     } catch (error) {
+      if (DurableError.is(error, "input-mismatch") && hasTaken(journal, started))
+        return { ...unleased, journal, created: false };
       const other = DurableError.is(error, "conflict") ? error.details["singleton"] : undefined;
       if (typeof other !== "string") throw error;
       const existing = await openRun(host, other).catch(missing);
@@ -166,6 +169,17 @@ export async function record(
         return { ...unleased, journal: existing, created: false };
     }
   }
+}
+
+/** The start is repeated, and another one has replaced its input meanwhile. */
+function hasTaken({ entries }: RunJournal, { input }: Started): boolean {
+  const asked = fingerprintOf(input);
+  return entries.some(
+    (entry) =>
+      (entry.kind === "run.started" || entry.kind === "run.queued") &&
+      entry.input !== undefined &&
+      fingerprintOf(entry.input) === asked,
+  );
 }
 
 function missing(error: unknown): null {

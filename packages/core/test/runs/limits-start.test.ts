@@ -203,6 +203,21 @@ describe("debounce", () => {
     expect(viewRun(await run.entries()).input).toBe(1);
   });
 
+  it("a start that is repeated under its id gets its run, also if another start has moved it", async () => {
+    const base = noticingLab();
+    const { flow, begun } = noting(base);
+    const start = (input: unknown, id?: string) =>
+      flow.with(base).start(input, { id, debounce: { key: "k", wait: "10s" }, drive: false });
+    await start("first", "r");
+    await start("second");
+    const again = await start("first", "r");
+    expect([again.id, again.created]).toEqual(["r", false]);
+    await expect(start("third", "r")).rejects.toMatchObject({ code: "input-mismatch" });
+    const { until } = open(base, [flow]);
+    await until(1);
+    expect(begun.map(({ input }) => input)).toEqual(["second"]);
+  });
+
   it("a start that meets the beginning is a new run, and none is lost", async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const base = noticingLab(seed);

@@ -12,10 +12,11 @@ export class Marks {
   /** A nonce whose mark no other life or chapter of this run has. The name is the id, and perhaps a chapter. */
   nonce(name: string, draw: () => string): string {
     const [id = ""] = name.split(" ");
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       const nonce = draw();
       const used = `${id} ${markOf(nonce)}`;
-      if (this.#used.has(used)) continue;
+      // There are only so many marks.
+      if (this.#used.has(used) && tries < 1_000) continue;
       this.#used.add(used);
       return nonce;
     }

@@ -180,7 +180,8 @@ function takePlace(
     else busy.set(run, left);
   };
   count(1);
-  const taken = new Set([...busy.keys()].filter(isPlaced).map(({ runId }) => runId)).size;
+  const placed = [...busy.keys()].filter((one) => isPlaced(history, one));
+  const taken = new Set(placed.map(({ runId }) => runId)).size;
   // After a foreign await a parked run continues by itself, outside of the worker's places.
   if (worker && taken > places && !history.foreign)
     history.violate("I12", `${name} works on ${taken} runs but has ${places} places`);
@@ -192,10 +193,14 @@ function takePlace(
 }
 
 /**
- * A child that has started continues when the driver of its parent is lost, so it does not count after that.
+ * A child that has started continues when the driver of its parent is lost, so it does not count after that. A run that is
+ * cancelled with the one that spawned it is cleaned up by the driver of that one.
  */
-function isPlaced({ status, above }: RunLog): boolean {
-  return status === "running" && above === undefined;
+function isPlaced(history: History, run: RunLog): boolean {
+  const { status, above, spawnedBy } = run;
+  const isUnneeded = (): boolean =>
+    spawnedBy !== null && history.entries(run).some(({ kind }) => kind === "run.cancelling");
+  return status === "running" && above === undefined && !isUnneeded();
 }
 
 /** Notes a body that starts. */
