@@ -30,10 +30,8 @@ export function judgeQueued(history: History, run: RunLog, { entries }: AppliedB
 }
 
 function judgeMove(history: History, run: RunLog, entry: WrittenEntry): void {
-  if (entry.input === undefined) {
-    if (entry.begun !== true) history.meet("a run that waited for its turn");
-    return;
-  }
+  if (entry.begun === true) return judgeTime(history, run, entry.at);
+  if (entry.input === undefined) return history.meet("a run that waited for its turn");
   history.meet("a start that moved a run");
   const before = history.entries(run).slice(0, history.entries(run).indexOf(entry));
   const begun = before.find((other) => other.begun === true || /^(step|sleep)\./.test(other.kind));
@@ -48,7 +46,9 @@ export function judgeBeginning(process: Process, plan: Plan, { run, leased, key 
   const { rate, limit } = plan.queue;
   const bodies = history.bodies.filter((body) => body.run?.workflow === run.workflow);
   if (bodies.filter((body) => body.run === run).length === 1) {
-    if (leased) judgeTime(process, run);
+    // A debounced run has recorded that it begins, and another driver may do its work.
+    const hasBegun = history.entries(run).some((entry) => entry.begun === true);
+    if (leased && !hasBegun) judgeTime(history, run, process.clock);
     const begun = new Set(bodies.map((body) => body.run)).size;
     if (rate !== undefined && begun > allowedIn(process, run.workflow, rate))
       history.violate("I34", `run ${run.runId} is number ${begun} of ${rate.limit} in ${rate.perMs} ms`);
@@ -74,12 +74,13 @@ function allowedIn(
   return limit * (Math.floor((scheduler.now - first) / perMs) + 1);
 }
 
-function judgeTime({ history, clock, name }: Process, run: RunLog): void {
+/** By the clock of the driver that begins the run. */
+function judgeTime(history: History, run: RunLog, now: number): void {
   const { startAt } = flowOf(history.entries(run)) ?? {};
   if (startAt === undefined || run.tainted) return;
   history.meet("a run that began at its time");
-  if (clock < startAt && !history.clocksMove)
-    history.violate("I34", `run ${run.runId} begins in ${name} ${startAt - clock} ms before its time`);
+  if (now < startAt && !history.clocksMove)
+    history.violate("I34", `run ${run.runId} begins ${startAt - now} ms before its time`);
 }
 
 /** Runs when a body starts; returns what to call at its end. */
