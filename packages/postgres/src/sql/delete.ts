@@ -18,20 +18,8 @@ BEGIN
 END $$;
 `;
 
-/** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
-const remove = (schema: string): string => `
-CREATE FUNCTION ${schema}.delete_1(of_locator text) RETURNS void
-LANGUAGE plpgsql ${planned} AS $$
-DECLARE
-  candidates bigint[];
-  candidate bigint;
-  names text[] := '{}';
-  next int := 1;
-BEGIN
-  UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
-    WHERE locator = of_locator;
-  candidates := ARRAY(SELECT id FROM ${schema}.runs WHERE locator = of_locator FOR UPDATE);
-  WHILE next <= cardinality(candidates) LOOP
+/** Removes the runs `candidates`, which are hidden, and then their hidden ancestors, once no fork reads them. */
+export const dropUnread = (schema: string): string => `  WHILE next <= cardinality(candidates) LOOP
     candidate := candidates[next];
     next := next + 1;
     PERFORM FROM ${schema}.runs WHERE id = candidate AND deleted FOR UPDATE;
@@ -46,7 +34,22 @@ BEGIN
     DELETE FROM ${schema}.runs WHERE id = candidate;
   END LOOP;
   IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs_1(names); END IF;
-END $$;
+`;
+
+/** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
+const remove = (schema: string): string => `
+CREATE FUNCTION ${schema}.delete_1(of_locator text) RETURNS void
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  candidates bigint[];
+  candidate bigint;
+  names text[] := '{}';
+  next int := 1;
+BEGIN
+  UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
+    WHERE locator = of_locator;
+  candidates := ARRAY(SELECT id FROM ${schema}.runs WHERE locator = of_locator FOR UPDATE);
+${dropUnread(schema)}END $$;
 `;
 
 /** Removes the batches before a position. Returns why it must not, and the id of the run. */

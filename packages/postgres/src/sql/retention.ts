@@ -12,6 +12,7 @@
  */
 
 import { clock, planned } from "./append.ts";
+import { dropUnread } from "./delete.ts";
 
 const hasEnded = (status: string): string => `${status} IN ('completed', 'failed', 'cancelled')`;
 
@@ -67,22 +68,7 @@ BEGIN
   RETURN QUERY SELECT r.locator FROM ${schema}.runs r WHERE r.id = ANY (candidates);
   UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
     WHERE id = ANY (candidates);
-  WHILE next <= cardinality(candidates) LOOP
-    candidate := candidates[next];
-    next := next + 1;
-    PERFORM FROM ${schema}.runs WHERE id = candidate AND deleted FOR UPDATE;
-    CONTINUE WHEN NOT FOUND;
-    CONTINUE WHEN EXISTS (SELECT FROM ${schema}.readers WHERE ancestor = candidate);
-    names := names || ARRAY(SELECT DISTINCT name FROM ${schema}.named WHERE run = candidate);
-    candidates := candidates || ARRAY(SELECT ancestor FROM ${schema}.readers WHERE reader = candidate);
-    DELETE FROM ${schema}.named WHERE run = candidate;
-    DELETE FROM ${schema}.batches WHERE run = candidate;
-    DELETE FROM ${schema}.chapters WHERE run = candidate;
-    DELETE FROM ${schema}.readers WHERE reader = candidate;
-    DELETE FROM ${schema}.runs WHERE id = candidate;
-  END LOOP;
-  IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs_1(names); END IF;
-END $$;
+${dropUnread(schema)}END $$;
 `;
 
 /** Takes the turn $1 for owner $2 and $3 milliseconds; $4 is the clock of the caller, or NULL. One row when it has it. */
