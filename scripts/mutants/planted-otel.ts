@@ -9,10 +9,14 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
     find: "      if (repeats()) return;\n",
     replace: "",
     why: "Every replay writes the lines of all code before it once more.",
-    seenBy: {
-      test: "packages/core/test/engine/log.test.ts",
-      because: "lines of a log are no part of what a simulation checks",
-    },
+  },
+  {
+    name: "first-lines-lost",
+    breaks: "log.1",
+    file: "engine/log.ts",
+    find: "  return replay.delivered <= watch.reached;",
+    replace: "  return replay.delivered <= watch.reached + 1;",
+    why: "After a replay, code that comes to a line for the first time does not write it.",
   },
   {
     name: "hook-that-throws",

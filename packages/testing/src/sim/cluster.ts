@@ -26,6 +26,7 @@ import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
 import { PairNotes } from "./pairing-checks.ts";
 import type { FlowPlan, Plan } from "./plan.ts";
+import { retry } from "./interpret.ts";
 import { limitsFor, rateFor } from "./queue-plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";
@@ -252,6 +253,7 @@ export class Cluster {
     const options = {
       ...(limit === undefined ? {} : { concurrency: { limit } }),
       ...rateFor(this.plan, name),
+      ...(this.plan.defaults === true ? { retry } : {}),
       ...program.options,
       ...(this.plan.share === "versions" ? { version: life.code } : {}),
     };
@@ -310,6 +312,8 @@ export class Cluster {
       met: (what) => this.history.meet(what),
       stray: (runId) => rejectUnawaited(process, runId),
       begins: (runId, place) => judgeWorkContext(this.history, runId, { process: process.name, place }),
+      comesTo: this.plan.logs === true ? () => void (process.comes = true) : null,
+      defaults: this.plan.defaults === true,
       pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,
       nonce: () => (this.plan.calm ? null : `nonce ${++this.#nonces}`),
       mail: (token) => {

@@ -101,6 +101,8 @@ function replaying(program: Program, code: Code, { ran, part }: Replayed): Retur
     die: refuse,
     begins: () => {},
     met: () => {},
+    comesTo: null,
+    defaults: false,
     pairs: null,
   };
   const body = program.body(code, {

@@ -214,6 +214,7 @@ export const toBeMet: readonly string[] = [
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",
+  "a line in the log",
   "a hook that failed",
   "a record that was sealed before the rotation",
   "a record made without a workflow",

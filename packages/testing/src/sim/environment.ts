@@ -24,6 +24,10 @@ export interface Environment {
   stray(runId: string): void;
   /** Waits like `pause`, but in the workflow function, where only `ctx` should be awaited. */
   foreign(ms: number): Promise<void>;
+  /** Called before the line that code logs before a step; null where it logs none. */
+  readonly comesTo: (() => void) | null;
+  /** Workflows say how their steps are tried again. */
+  readonly defaults: boolean;
   /** Notes which place in the tree made a value, and judges which place gets it. */
   readonly pairs: Pairs | null;
   /** A value that no other body returns; null in calm trees, whose values follow from the tree. */

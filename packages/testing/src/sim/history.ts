@@ -161,6 +161,8 @@ export class History {
   readonly sends: SentMessage[] = [];
   /** Starts of runs of the queue that were acknowledged, and with which run. */
   readonly queued: { readonly start: QueuedStart; readonly runId: string }[] = [];
+  /** Steps before which the code logs, and whether that was written. */
+  readonly lines = new Map<string, boolean>();
   /** Attempts under a limit that are under way, and until when their permits last. */
   readonly permitted = new Set<{ readonly process: string; readonly until: number }>();
   /**

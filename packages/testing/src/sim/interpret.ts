@@ -66,7 +66,8 @@ function leaveOpen(ms: number, ctx: Context, frame: Frame): void {
   void small("left behind", ctx, frame, () => environment.pause(ms).then(() => environment.nonce()));
 }
 
-const retry = { attempts, delay: 40, factor: 3 };
+/** How generated steps and streams are tried again. */
+export const retry = { attempts, delay: 40, factor: 3 };
 
 async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknown> {
   switch (node.kind) {
@@ -174,14 +175,19 @@ function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Prom
         }
       : node.onUncertain;
   const options = {
-    retry,
+    ...(frame.environment.defaults ? {} : { retry }),
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.declares === true ? { input: frame.given } : {}),
     ...(onUncertain === undefined ? {} : { onUncertain }),
     ...(node.limit === undefined ? {} : { limit: node.limit }),
     ...(node.compensate === undefined ? {} : { compensate: undo(node.compensate, frame) }),
   };
-  const value = atPlace(frame.place, () => ctx.step(node.name, (info) => work(node, info, frame), options));
+  const value = atPlace(frame.place, () => {
+    const { comesTo } = frame.environment;
+    comesTo?.();
+    if (comesTo !== null) ctx.log.info(`comes to ${node.name}`);
+    return ctx.step(node.name, (info) => work(node, info, frame), options);
+  });
   return frame.environment.pairs === null ? value : paired(node.name, value, frame);
 }
 

@@ -18,6 +18,7 @@ export const invariants: Readonly<Record<string, string>> = {
   I14: "code sees the async context of its drive, and work that of its call",
   I15: "hooks report what is recorded, once, and affect nothing",
   I16: "what has begun is undone after a failure and a cancel, latest first, once, and never after a completion",
+  I17: "a line of the log is written when the code first comes to it, and not on replay",
   I20: "a paused run is not driven on",
   I21: "a run fails by its deadline after that time, and not before",
   I22: "a retry takes back one failure of a failed run",

@@ -167,6 +167,10 @@ export interface Plan {
   readonly hooks?: boolean;
   /** Schedules, which start runs of workflows of their own; none if missing. */
   readonly schedules?: readonly SchedulePlan[];
+  /** True when code logs a line before each step. */
+  readonly logs?: boolean;
+  /** True when workflows say how their steps are tried again, and not the steps. */
+  readonly defaults?: boolean;
   /** Runs with limits, delays and keys; none if missing. */
   readonly queue?: QueuePlan;
   /** What workers are kept to; each takes all runs if missing. */

@@ -51,6 +51,10 @@ export class Process implements Owner {
   /** What a worker in it is kept to. */
   kept: Pick<WorkerOptions, "workflows" | "versions"> = {};
   pausesTold: PausesTold | null = null;
+  /** Code is about to log, and then to make a step. */
+  comes = false;
+  /** The run whose code has just logged. */
+  lastLine: string | null = null;
   /** When the last change of a limit was applied, and when its reply came. */
   lastSwap: { readonly at: number; readonly toldAt: number } | null = null;
   /** Runs with a body running here, and how many bodies. */
@@ -89,7 +93,10 @@ export class Process implements Owner {
         this.history.say(this.name, `warns: ${message}`);
         parts.warned(message);
       },
-      log: (level, message) => this.history.say(this.name, `logs ${level}: ${message}`),
+      log: (level, message, { runId }) => {
+        this.lastLine = String(runId);
+        this.history.say(this.name, `logs ${level} of ${this.lastLine}: ${message}`);
+      },
       onTerminate: (stop) => {
         this.#terminate = stop;
         return () => {

@@ -34,8 +34,14 @@ export function planOf(seed: number): Plan {
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
   const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
   const failures = failsAnswers(seed, plan.calm);
-  const whole = { ...plan, actions: all, deletesTogether, hooks, failures };
+  const whole = { ...plan, actions: all, deletesTogether, hooks, failures, ...manners(seed) };
   return withFleet(seed, withQueue(seed, withSchedules(seed, whole)));
+}
+
+/** How workflows are written, from a stream of its own. */
+function manners(seed: number): Pick<Plan, "logs" | "defaults"> {
+  const random = seeded(seed * 1_500_450_271 + 17);
+  return { logs: random.chance(0.3), defaults: random.chance(0.3) };
 }
 
 function drawnPlan(seed: number): Plan {

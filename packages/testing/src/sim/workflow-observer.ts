@@ -10,6 +10,7 @@ import type { Observer } from "../kit/observer.ts";
 import { judgeKept, judgePaused } from "./fleet-checks.ts";
 import type { Body, History } from "./history.ts";
 import { ReplayPass } from "./replay-pass.ts";
+import { judgeLine, noteLine } from "./log-checks.ts";
 import type { Plan } from "./plan.ts";
 import { judgeBeginning, takePermit } from "./queue-checks.ts";
 import type { Process } from "./process.ts";
@@ -56,6 +57,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
       if (!(result instanceof Promise)) return;
       // A renamed wait has its old key.
       const { key = counted } = result as { key?: string };
+      noteLine(process, run, key);
       pass.called.add(key);
       if (method === "stream") noteStream(history, run, key);
       const { token } = result as { token?: string };
@@ -227,6 +229,7 @@ function starts({ process, program, plan }: ObservedWorkflow, pass: ReplayPass, 
   judgeUndoneStart(history, body);
   judgeSlot(history, plan, body);
   judgeBeginning(process, plan, body);
+  judgeLine(process, body);
   if (plan.pauses === true) judgePaused(process, pass, body);
   if (pass.worker) judgeKept(history, body, process.kept);
   judgeStrayed(process, pass, body);
