@@ -22,8 +22,8 @@ const forks: readonly PlantedBug[] = [
     name: "input-of-an-ancestor-lost",
     breaks: "law 9",
     file: "journal/lineage.ts",
-    find: "if (first?.input !== undefined) input",
-    replace: 'if (first?.kind !== "run.forked" && first?.input !== undefined) input',
+    find: "if (given !== undefined) input",
+    replace: 'if (first?.kind !== "run.forked" && given !== undefined) input',
     why: "A fork of a fork with another input gets the input of the first run.",
   },
   {
