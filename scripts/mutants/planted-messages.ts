@@ -36,7 +36,10 @@ export const plantedInMessages: readonly PlantedBug[] = [
     find: 'if (message?.kind === "message.sent") this.engine.calls.putBack(message);',
     replace: "",
     why: "A message whose receive loses a race is never given to the next receive.",
-    seenBy: { test: messages, because: "the moment between a verdict and its append is short" },
+    seenBy: {
+      test: "packages/core/test/runs/messages-order.test.ts",
+      because: "the moment between a verdict and its append is short",
+    },
   },
   {
     name: "later-message-kept",

@@ -55,6 +55,17 @@ test.each([
   expect(driven.toSorted()).toEqual(["r0 by 1", "r1 by 2", "r2 by 1", "r3 by 2"]);
 });
 
+test("a worker of one version keeps no run of another from the worker that has it", async () => {
+  const base = noticingLab();
+  const { driven, one, two } = builds(base);
+  for (let n = 0; n < 5; n++) await one.with(base).start(undefined, { id: `r${n}`, drive: false });
+  open(base, [two], { versions: ["2"] });
+  await base.world.advance(10);
+  open(base, [one], { versions: ["1"] });
+  await base.world.advance(100);
+  expect(driven).toHaveLength(5);
+});
+
 test("an idle worker of one version is not woken by runs of another", async () => {
   const base = noticingLab();
   const { one, two } = builds(base);

@@ -1,4 +1,4 @@
-import { durable, type Workflow } from "@durable/core";
+import { createApp, durable, type Workflow } from "@durable/core";
 import { viewRun } from "@durable/core/view";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, it } from "vitest";
@@ -21,6 +21,17 @@ function noting({ world }: Lab, options: object = {}) {
 }
 
 describe("rate", () => {
+  it("a run that waits for its turn has no slot", async () => {
+    const base = lab();
+    const options = { concurrency: { limit: 1 }, rate: { limit: 1, per: "1 minute" } };
+    const { flow } = noting(base, options);
+    await base.world.run(flow.with(base).run(1));
+    const app = createApp({ ...base, workflows: [flow] });
+    await flow.with(base).start(2, { id: "second", drive: false });
+    expect(await base.world.run(app.advance("second"))).toMatchObject({ status: "suspended" });
+    expect(await base.storage.limits?.slots()).toEqual([]);
+  });
+
   it.each([
     ["10 a minute", 10],
     ["50 a minute", 50],

@@ -101,10 +101,10 @@ describe("ctx.tag", () => {
       "stages",
       async (ctx) => {
         ctx.tag({ stage: "draft", old: null });
-        await ctx.step("a", () => 1);
+        await ctx.step("a", () => pause(base.world, 50));
         ctx.tag({ stage: "review", by: "ann" });
         ctx.tag({ by: null });
-        await ctx.step("b", () => 2);
+        await ctx.step("b", () => pause(base.world, 50));
         ctx.tag({ stage: "done" });
       },
       { ...base, storage },
