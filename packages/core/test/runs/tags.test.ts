@@ -3,7 +3,7 @@
 import { createApp, durable, limits, MemoryStorage, type ListQuery } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
-import { failureOf, hooked, kindsOf, lab, outputOf } from "../support/behaviour-lab.ts";
+import { failureOf, hooked, kindsOf, lab, outputOf, pause } from "../support/behaviour-lab.ts";
 import { dieAt, runOf } from "../support/behaviour-lives.ts";
 import { bare } from "../support/worker-lab.ts";
 
