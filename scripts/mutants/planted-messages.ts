@@ -65,7 +65,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
     find: "if (this.#late !== null) this.engine.withdraw(this.#late);",
     replace: "",
     why: "A timeout that was queued when a message came is recorded after the verdict on the message.",
-    redundant: "the first settlement of a wait is the only one",
   },
   {
     name: "withdrawn-fact-written",
