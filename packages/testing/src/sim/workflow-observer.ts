@@ -15,7 +15,7 @@ import type { Plan } from "./plan.ts";
 import { judgeBeginning, takePermit } from "./queue-checks.ts";
 import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
-import { namedBy, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { isRetried, namedBy, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRepeat } from "./repeat-checks.ts";
 import { judgeSlot } from "./slot-checks.ts";
 import { judgeStrayed } from "./stray-checks.ts";
@@ -238,6 +238,8 @@ function starts({ process, program, plan }: ObservedWorkflow, pass: ReplayPass, 
 
 /** Law 5: a value goes only to the kind of call that recorded it. */
 function judgeKind(history: History, run: RunLog, key: string, method: string): void {
+  // A retry takes a record back, and changed code may have another call under its key.
+  if (history.lineage(run).some(isRetried)) return;
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
   const kind = kindOf(lineage.find((entry) => entry.key === key));
   if (kind !== undefined && !kind.startsWith(method === "receive" ? "suspend" : method))

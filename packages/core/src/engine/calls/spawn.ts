@@ -56,6 +56,8 @@ interface SpawnParts extends CallParts, Pick<ChildRun, "definition" | "input"> {
 }
 
 class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
+  #begun = false;
+
   protected answer(settlement: Settlement): void {
     if (settlement.kind === "spawn.started") this.outcome.resolve({ runId: settlement.child });
     else if ("error" in settlement) this.reject(decode(settlement.error, `error of ${this.where}`));
@@ -63,6 +65,8 @@ class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
 
   begin(): void {
     const { engine, key, after, where, parts } = this;
+    this.#begun = true;
+    if (this.record?.settled === true) return;
     const { runId } = engine.journal;
     const opened = this.record?.opened === true;
     const over = engine.inFlight.begin();
@@ -76,9 +80,9 @@ class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
       .finally(over);
   }
 
-  /** `spawn.opened` became durable. */
+  /** `spawn.opened` became durable. Another driver may have written it: then nothing begins here. */
   recheck(): void {
-    this.due();
+    if (this.#begun) this.due();
   }
 
   due(): void {
