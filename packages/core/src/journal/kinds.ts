@@ -131,9 +131,13 @@ export function isBeginning<V>(entry: Entry<V>): entry is Beginning<V> {
   return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
 }
 
-/** The input in the entries of one chapter. A debounced run has that of the last start. */
+/** The input that an entry gives to its run. A debounced run gets one with each start. */
+export function inputOf<V>(entry: Entry<V>): V | undefined {
+  return isBeginning(entry) || entry.kind === "run.queued" ? entry.input : undefined;
+}
+
+/** The input of a run, in the entries of one chapter: the last that it was given. */
 export function inputIn<V>(entries: readonly Entry<V>[]): V | undefined {
-  for (const entry of entries.toReversed())
-    if ((isBeginning(entry) || entry.kind === "run.queued") && entry.input !== undefined) return entry.input;
-  return undefined;
+  const last = entries.findLast((entry) => inputOf(entry) !== undefined);
+  return last && inputOf(last);
 }

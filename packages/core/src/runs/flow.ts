@@ -17,6 +17,7 @@ import type { AdvanceOptions } from "../engine/stop.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { writeFact, type WrittenFact } from "../journal/fact-text.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import { inputOf } from "../journal/kinds.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { RunFlow } from "../ports/storage.ts";
 import { pause } from "../ports/world.ts";
@@ -174,12 +175,10 @@ export async function record(
 /** The start is repeated, and another one has replaced its input meanwhile. */
 function hasTaken({ entries }: RunJournal, { input }: Started): boolean {
   const asked = fingerprintOf(input);
-  return entries.some(
-    (entry) =>
-      (entry.kind === "run.started" || entry.kind === "run.queued") &&
-      entry.input !== undefined &&
-      fingerprintOf(entry.input) === asked,
-  );
+  return entries.some((entry) => {
+    const given = inputOf(entry);
+    return given !== undefined && fingerprintOf(given) === asked;
+  });
 }
 
 function missing(error: unknown): null {

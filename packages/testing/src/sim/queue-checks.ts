@@ -14,7 +14,7 @@ import type { Body, History } from "./history.ts";
 import { inputFor } from "./input-checks.ts";
 import type { Plan, QueuedStart } from "./plan.ts";
 import type { Process } from "./process.ts";
-import { isLimited } from "./queue-plan.ts";
+import { isLimited, queuedWorkflow } from "./queue-plan.ts";
 import { flowOf, isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 /** Runs when a batch is applied. */
@@ -42,7 +42,7 @@ function judgeMove(history: History, run: RunLog, entry: WrittenEntry): void {
 /** Runs when a body starts. */
 export function judgeBeginning(process: Process, plan: Plan, { run, leased, key }: Body): void {
   const { history } = process;
-  if (plan.queue === undefined || run === undefined || run.workflow !== nameOf(plan)) return;
+  if (plan.queue === undefined || run === undefined || run.workflow !== queuedWorkflow(plan)) return;
   const { rate, limit } = plan.queue;
   const bodies = history.bodies.filter((body) => body.run?.workflow === run.workflow);
   if (bodies.filter((body) => body.run === run).length === 1) {
@@ -58,10 +58,6 @@ export function judgeBeginning(process: Process, plan: Plan, { run, leased, key 
   const made = bodies.filter((body) => isLimited(plan, run.workflow, body.key)).length;
   if (made > allowedIn(process, run.workflow, { limit: limit.calls, perMs: limit.perMs }))
     history.violate("I35", `run ${run.runId}: attempt number ${made} of ${limit.calls} in ${limit.perMs} ms`);
-}
-
-function nameOf({ queue, flows }: Plan): string | undefined {
-  return flows[queue?.flow ?? -1]?.name;
 }
 
 /** How many a limit has allowed since the first run of the workflow was recorded. */
@@ -98,7 +94,7 @@ export function takePermit(process: Process, plan: Plan, { run, key }: Body): ()
   if (until > scheduler.now && others.length >= limit.concurrent)
     history.violate(
       "I35",
-      `run ${run?.runId}: ${others.length} of ${limit.concurrent} other attempts are made`,
+      `run ${run?.runId}: ${others.length} other attempts are under way, of ${limit.concurrent}`,
     );
   const own = { process: process.name, until };
   history.permitted.add(own);

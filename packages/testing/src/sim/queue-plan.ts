@@ -81,13 +81,19 @@ export function limitsFor({ queue }: Plan, programs: readonly Program[]): Pick<H
   return { limits: { [service]: { ...counted, per, concurrent } } };
 }
 
+/** The name of the workflow of the queue. */
+export function queuedWorkflow({ queue, flows }: Plan): string | undefined {
+  return queue && flows[queue.flow]?.name;
+}
+
 /** The rate of a workflow of the plan. */
 export function rateFor(
-  { queue, flows }: Plan,
+  plan: Plan,
   name: string,
 ): { readonly rate?: { readonly limit: number; readonly per: number } } {
-  if (queue?.rate === undefined || flows[queue.flow]?.name !== name) return {};
-  return { rate: { limit: queue.rate.limit, per: queue.rate.perMs } };
+  const { rate } = plan.queue ?? {};
+  if (rate === undefined || queuedWorkflow(plan) !== name) return {};
+  return { rate: { limit: rate.limit, per: rate.perMs } };
 }
 
 /** The options of one start, by the clock of its process. */
@@ -104,6 +110,6 @@ export function optionsOf(start: QueuedStart, now: number): StartOptions {
 }
 
 /** True for an attempt under the limit. */
-export function isLimited({ queue, flows }: Plan, workflow: string | undefined, key: string): boolean {
-  return queue?.limit !== undefined && flows[queue.flow]?.name === workflow && key === limitedStep;
+export function isLimited(plan: Plan, workflow: string | undefined, key: string): boolean {
+  return plan.queue?.limit !== undefined && queuedWorkflow(plan) === workflow && key === limitedStep;
 }

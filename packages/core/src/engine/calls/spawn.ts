@@ -66,7 +66,6 @@ class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
   begin(): void {
     const { engine, key, after, where, parts } = this;
     this.#begun = true;
-    if (this.record?.settled === true) return;
     const { runId } = engine.journal;
     const opened = this.record?.opened === true;
     const over = engine.inFlight.begin();
