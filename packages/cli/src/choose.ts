@@ -36,7 +36,8 @@ async function headOf(app: App, runId: string): Promise<RunHead> {
   const view = viewRun(entries as Entry[]);
   const { workflow, status, wakeAt, startedAt: createdAt, updatedAt, lineage, childOf } = view;
   const parent = lineage?.parent ?? childOf?.runId ?? null;
-  const about = { runId, workflow, status, wakeAt, createdAt, updatedAt, parent, steps: view.totals.settled };
+  const steps = view.totals.settled;
+  const about = { runId, workflow, status, wakeAt, dueSince: wakeAt, createdAt, updatedAt, parent, steps };
   return { ...about, locator: "", label: lineage?.label ?? null, ancestors: [] };
 }
 

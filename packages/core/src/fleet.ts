@@ -102,7 +102,7 @@ export async function fleetOf(app: App): Promise<Fleet> {
     if (head.blocked !== undefined) continue;
     const work = of(head.workflow);
     work.due += 1;
-    work.dueSince = Math.min(work.dueSince ?? Infinity, since(head));
+    work.dueSince = Math.min(work.dueSince ?? Infinity, head.dueSince ?? Infinity);
   }
   const byName = [...load].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -110,11 +110,6 @@ export async function fleetOf(app: App): Promise<Fleet> {
     load: byName.map(([workflow, work]) => ({ workflow, ...work })),
     more: due.more || running.more,
   };
-}
-
-/** A run that is due at once has no time of its own, so its last batch counts. */
-function since({ wakeAt, updatedAt }: RunHead): number {
-  return wakeAt !== null && wakeAt > 0 ? wakeAt : updatedAt;
 }
 
 async function workersOf(app: App & Partial<AppOfStorage>): Promise<WorkerInfo[] | null> {

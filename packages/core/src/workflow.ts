@@ -113,7 +113,7 @@ export function durable(
   }
   assertOptions(
     options,
-    `${workflowOptions} input messages tags concurrency rate priority`,
+    `${workflowOptions} input messages tags concurrency rate priority fair`,
     `durable("${name}", ...)`,
   );
   const definition: Definition = {
@@ -122,7 +122,9 @@ export function durable(
     input: options.input ?? null,
     version: options.version ?? null,
     messages: options.messages,
-    ...((options.concurrency ?? options.rate ?? options.priority) !== undefined && { flow: options }),
+    ...((options.concurrency ?? options.rate ?? options.priority ?? options.fair) !== undefined && {
+      flow: options,
+    }),
     defaults: defaultsOf(name, options),
     tags: options.tags,
   };

@@ -78,8 +78,8 @@ async function count(app: App, { most }: GaugeLimits): Promise<Counted> {
   for (const [name, status] of Object.entries(statuses))
     runs[name] = byWorkflow(await headsOf(app, { status }, most));
   const lag = new Map<string, number>();
-  for (const { workflow, wakeAt, updatedAt } of due)
-    lag.set(workflow, Math.max(lag.get(workflow) ?? 0, (at - (wakeAt || updatedAt)) / 1_000));
+  for (const { workflow, dueSince } of due)
+    lag.set(workflow, Math.max(lag.get(workflow) ?? 0, (at - (dueSince ?? at)) / 1_000));
   return { at, runs, lag };
 }
 

@@ -8,7 +8,13 @@
  */
 
 import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
-import { conflict, droppedConflict, refuseBlobs, singletonConflict } from "@durable/core/storage-kit";
+import {
+  conflict,
+  droppedConflict,
+  dueOrder,
+  refuseBlobs,
+  singletonConflict,
+} from "@durable/core/storage-kit";
 import { clock, goesOn, grown, slottedTtl } from "./sql/append.ts";
 import { put, take } from "./text.ts";
 
@@ -45,6 +51,7 @@ const usualColumns: readonly Column[] = [
   ["float8", ({ head }) => head.createdAt],
   ["float8", ({ head }) => head.updatedAt],
   ["int", ({ head }) => head.steps],
+  ["float8", ({ head }) => dueOrder(head)],
   ["text", ({ lease }) => text(lease?.owner)],
   ["float8", ({ lease }) => (lease === undefined ? null : (lease?.ttlMs ?? -1))],
 ];
@@ -76,6 +83,7 @@ const flowColumns: readonly Column[] = [
   ["text", ({ head }) => JSON.stringify(head.flow)],
   ["text", ({ head }) => text(head.flow?.slot)],
   ["text", ({ head }) => text(head.flow?.singleton)],
+  ["text", ({ head }) => put(head.flow?.fair ?? "")],
 ];
 
 /** True for a batch that records limits: the first of a run, and any of a run with a time to begin. */
@@ -171,7 +179,7 @@ function isUsual({ head }: AppendRequest): boolean {
 }
 
 /** Names of the columns of `plainColumns`, in their order. */
-const names = "locator position batch created updated steps owner ttl status wake line".split(" ");
+const names = "locator position batch created updated steps place owner ttl status wake line".split(" ");
 
 /** Grows many runs at once; only refused batches are returned. It must be the first part of a statement. */
 function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | "columns">): string {
@@ -193,6 +201,7 @@ function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | 
   const terms = {
     status: "c.status",
     wake: "c.wake",
+    order: "c.place",
     updated: "c.updated",
     steps: "c.steps",
     process: "$1",

@@ -1,17 +1,17 @@
-/** Claims of due runs: of workflows with and without slots. */
+/** Claims of due runs. The rules stand in sql/claim.ts; whose turn it is among keys of `fair` is remembered here. */
 
 import type { ClaimRequest, RunHead } from "@durable/core";
 import { thisProcess } from "@durable/core/process";
-import { pageSize } from "@durable/core/storage-kit";
+import { FairTurns, pageSize } from "@durable/core/storage-kit";
 import type { Database } from "./database.ts";
 import type { Drivers } from "./drivers.ts";
-import { slotColumns } from "./limits.ts";
 import { listedHead, type RunRow } from "./rows.ts";
-import { put } from "./text.ts";
+import { put, take } from "./text.ts";
 
 export class Claims {
   readonly #database: Database;
   readonly #drivers: Drivers;
+  readonly #turns = new FairTurns();
   #count = 0;
 
   constructor(database: Database, drivers: Drivers) {
@@ -19,59 +19,48 @@ export class Claims {
     this.#drivers = drivers;
   }
 
-  async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
-    const { workflow, limit, slots = {} } = request;
+  async claim({
+    workflow,
+    version,
+    dueAt,
+    limit,
+    quietMs,
+    slots,
+  }: ClaimRequest): Promise<readonly RunHead[]> {
     const names = [...new Set(workflow)];
     // Each claim begins with another workflow, so that claims of one run give every workflow its turn.
     const turn = names.length === 0 ? 0 : this.#count++ % names.length;
     const inTurn = [...names.slice(turn), ...names.slice(0, turn)];
-    const free = inTurn.filter((name) => slots[name] === undefined);
-    const most = pageSize(limit);
-    if (free.length === names.length) return this.#claimFree(inTurn, request, most);
-    // Workflows with and without slots are two searches, and each of them is first in turn.
-    const parts = [
-      (left: number) => this.#claimFree(free, request, left),
-      (left: number) => this.#claimSlots(inTurn, request, left),
-    ];
+    const turns = inTurn.map((name) => this.#turns.of(name));
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.claim_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
+    const found = await this.#drivers.withDead(true, (dead) =>
+      this.#database.rows<RunRow>(text, [
+        inTurn.map(put),
+        inTurn.map((name) => slots?.[name] ?? null),
+        turns.map((last) => (last === undefined ? null : put(last.fair))),
+        turns.map((last) => last?.left ?? 0),
+        inTurn.map((name) => nullable(this.#turns.slots.get(name))),
+        ...[dueAt, pageSize(limit), quietMs, thisProcess, dead, this.#database.settings.now?.() ?? null],
+        version?.map(put) ?? null,
+      ]),
+    );
     const taken: RunHead[] = [];
-    for (const part of this.#count % 2 === 0 ? parts : parts.toReversed())
-      if (taken.length < most) taken.push(...(await part(most - taken.length)));
+    for (const row of found) {
+      // Not a run: up to which key a workflow had nothing to take.
+      if (Number(row.id) === 0) this.#turns.pass(take(row.run_id), take(row.fair));
+      else taken.push(this.#took(row));
+    }
     return taken;
   }
 
-  #claimFree(
-    names: readonly string[],
-    { version, dueAt, quietMs }: ClaimRequest,
-    most: number,
-  ): Promise<RunHead[]> {
-    const call =
-      version === undefined
-        ? "claim_1($1, $2, $3, $4, $5, $6, $7)"
-        : "claim_2($1, $2, $3, $4, $5, $6, $7, $8)";
-    const text = `SELECT * FROM ${this.#database.settings.quoted}.${call}`;
-    return this.#drivers.withDead(true, async (dead) => {
-      const values = [names.map(put), dueAt, most, quietMs, thisProcess, dead, this.#now()];
-      if (version !== undefined) values.push(version.map(put));
-      return (await this.#database.rows<RunRow>(text, values)).map(listedHead);
-    });
+  #took(row: RunRow): RunHead {
+    const head = listedHead(row);
+    this.#turns.took(head.workflow, head.flow ?? {});
+    if (row.slot !== null) this.#turns.slots.set(head.workflow, take(row.slot));
+    return head;
   }
+}
 
-  #claimSlots(
-    names: readonly string[],
-    { version, dueAt, quietMs, slots = {} }: ClaimRequest,
-    most: number,
-  ): Promise<RunHead[]> {
-    const call = "claim_slots_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-    const text = `SELECT * FROM ${this.#database.settings.quoted}.${call}`;
-    const isWide = this.#count % 64 === 0;
-    return this.#drivers.withDead(true, async (dead) => {
-      const given = [dueAt, most, quietMs, thisProcess, dead, this.#now(), isWide, version?.map(put) ?? null];
-      const rows = await this.#database.rows<RunRow>(text, [...slotColumns(slots, names), ...given]);
-      return rows.map(listedHead);
-    });
-  }
-
-  #now(): number | null {
-    return this.#database.settings.now?.() ?? null;
-  }
+function nullable(text: string | undefined): string | null {
+  return text === undefined ? null : put(text);
 }

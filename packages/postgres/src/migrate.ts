@@ -14,7 +14,6 @@ import { named, stateOf } from "./errors.ts";
 import type { Settings } from "./settings.ts";
 import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
-import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { limitFunctions } from "./sql/limits.ts";
 import { findStep } from "./sql/find.ts";
@@ -30,7 +29,7 @@ export type Step = (schema: string) => string;
 /** Step n brings a schema from version n to n + 1. Steps are never changed once released. */
 export const steps: readonly Step[] = [
   (schema) =>
-    [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
+    [tables, appendFunctions, readFunctions, leaseFunctions, deleteFunctions]
       .map((text) => text(schema))
       .join(""),
   findStep,

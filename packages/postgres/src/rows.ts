@@ -1,7 +1,7 @@
 /** Rows of the tables, as the port shows them. */
 
 import type { BlockedNote, ListQuery, RunFlow, RunHead, RunStatus } from "@durable/core";
-import { noted } from "@durable/core/storage-kit";
+import { dueSinceOf, noted } from "@durable/core/storage-kit";
 import { take } from "./text.ts";
 
 /** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */
@@ -17,11 +17,14 @@ export interface RunRow {
   readonly created_at: number;
   readonly status: string;
   readonly wake_at: number | null;
+  readonly due_order: number | null;
   readonly updated_at: number;
   readonly steps: number;
   readonly chapter: number | null;
   readonly blocked: string | null;
   readonly flow: string | null;
+  readonly fair: string;
+  readonly slot: string | null;
   readonly tags: string | null;
   readonly version: string | null;
   /** Missing in claims. */
@@ -36,12 +39,14 @@ export interface WholeRow extends RunRow {
 }
 
 export function headOf(row: RunRow): RunHead {
+  const flow = row.flow === null ? undefined : (JSON.parse(row.flow) as RunFlow);
   return {
     locator: row.locator,
     runId: take(row.run_id),
     workflow: take(row.workflow),
     status: row.status as RunStatus,
     wakeAt: row.wake_at,
+    dueSince: dueSinceOf(row.due_order, flow),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     steps: row.steps,
@@ -50,7 +55,7 @@ export function headOf(row: RunRow): RunHead {
     ancestors: JSON.parse(row.ancestors) as string[],
     ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
     ...(row.chapter !== null && { chapter: row.chapter }),
-    ...(row.flow !== null && { flow: JSON.parse(row.flow) as RunFlow }),
+    ...(flow !== undefined && { flow }),
     ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
     ...(row.version !== null && { version: take(row.version) }),
     ...(typeof row.report === "string" && { report: take(row.report) }),
@@ -64,7 +69,7 @@ export function listedHead(row: RunRow): RunHead {
 
 /** The time by which a list is sorted; 0 in one that begins with the newest run. */
 export function timeOf({ dueAt, endedBefore }: ListQuery, row: RunRow): number {
-  if (dueAt !== undefined) return row.wake_at ?? 0;
+  if (dueAt !== undefined) return row.due_order ?? 0;
   return endedBefore === undefined ? 0 : row.updated_at;
 }
 

@@ -8,6 +8,7 @@ export const head: RunHead = {
   workflow: "w",
   status: "running",
   wakeAt: 0,
+  dueSince: 1,
   createdAt: 1,
   updatedAt: 1,
   steps: 0,

@@ -25,6 +25,7 @@ export async function loadJournal(storage: Storage, journal: LoadedJournal): Pro
     workflow: "",
     status: "running",
     wakeAt: 0,
+    dueSince: createdAt,
     createdAt,
     updatedAt: 0,
     steps: 0,

@@ -98,6 +98,7 @@ test.each(Object.entries(wrappers))(
       workflow: "w",
       status: "running",
       wakeAt: 0,
+      dueSince: 1,
       createdAt: 1,
       updatedAt: 1,
       steps: 0,

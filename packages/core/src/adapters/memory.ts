@@ -39,6 +39,7 @@ import {
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
 import { MemoryBlobs } from "./memory/blobs.ts";
+import { MemoryDue } from "./memory/due.ts";
 import { MemorySchedules } from "./memory/schedules.ts";
 import {
   dueFrom,
@@ -52,7 +53,7 @@ import {
   type Turn,
   type Kept,
 } from "./memory/kept.ts";
-import { claimable, isFull, isLate, memoryLimits, singletonOf } from "./memory/slots.ts";
+import { isFull, isLate, memoryLimits, singletonOf } from "./memory/slots.ts";
 import { Watchers } from "./memory/watchers.ts";
 
 /** Keeps journals in memory: for tests and demos. */
@@ -78,11 +79,12 @@ export class MemoryStorage implements Storage {
   /** What slots.ts needs to know. */
   readonly #slotted = {
     all: () => this.#runs.values(),
-    isDue: (run: Kept, dueAt: number) => isDue(run, dueAt, this.#now()),
     now: () => this.#now(),
   };
   #order = 0;
   #claims = 0;
+  /** The runs that want a driver, in their order. */
+  readonly #wanting: MemoryDue;
 
   /** `now` is the clock of leases and `timer` its timers, for `whenDue`; those of the system by default. */
   constructor(
@@ -93,6 +95,7 @@ export class MemoryStorage implements Storage {
   ) {
     const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
+    this.#wanting = new MemoryDue(this.#now);
     this.limits = memoryLimits(this.#slotted);
     const due = new DueWatch({ now: this.#now, timer, nextDue: (of) => this.#nextDue(of) });
     this.#due = due;
@@ -115,6 +118,7 @@ export class MemoryStorage implements Storage {
     run.note = null;
     if (lease !== undefined && !isLate(run, lease, this.#now()))
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
+    this.#wanting.place(run);
     this.#watchers.notify(locator);
     this.#notifyDue(run);
     return Promise.resolve();
@@ -225,8 +229,11 @@ export class MemoryStorage implements Storage {
   }
 
   claim(request: ClaimRequest): Promise<readonly RunHead[]> {
-    const taken = claimable(this.#slotted, request, this.#claims++);
-    for (const run of taken) run.quietUntil = run.claimedUntil = this.#now() + request.quietMs;
+    const taken = this.#wanting.claimable(request, this.#claims++);
+    for (const run of taken) {
+      run.quietUntil = run.claimedUntil = this.#now() + request.quietMs;
+      this.#wanting.place(run);
+    }
     return Promise.resolve(taken.map(({ head, note }) => noted(head, note)));
   }
 
@@ -253,20 +260,23 @@ export class MemoryStorage implements Storage {
       return Promise.resolve(null);
     const length = lengthOf(run);
     const isOwn = run.lease?.owner === owner && run.lease.until > now;
-    if (ttlMs > 0 && !isOwn && isFull(this.#slotted, run, slots)) {
+    if (ttlMs > 0 && !isOwn && isFull(this.#wanting, run, slots)) {
       if (run.claimedUntil > 0) run.quietUntil = run.claimedUntil = 0;
+      this.#wanting.place(run);
       return Promise.resolve({ starts: 0, length, full: true });
     }
     if (run.startsAt !== length) run.starts = 0;
     run.startsAt = length;
     if (ttlMs <= 0) {
       const given = giveBack(run, owner);
+      this.#wanting.place(run);
       this.#notifyDue(run);
       return Promise.resolve(given);
     }
     if (run.lease?.owner !== owner) run.starts += 1;
     run.lease = { owner, until: now + ttlMs };
     run.claimedUntil = 0;
+    this.#wanting.place(run);
     const { starts, note } = run;
     run.note = null;
     return Promise.resolve({ starts: Math.max(starts, 1), length, ...(note !== null && { blocked: note }) });
@@ -278,6 +288,7 @@ export class MemoryStorage implements Storage {
       run.lease = null;
       run.starts = 0;
       run.quietUntil = this.#now() + quietMs;
+      this.#wanting.place(run);
       this.#notifyDue(run);
     }
     return Promise.resolve();
@@ -300,7 +311,7 @@ export class MemoryStorage implements Storage {
 
   delete(locator: string): Promise<void> {
     const hidden = this.#runs.get(locator);
-    if (hidden !== undefined) Object.assign(hidden, { deleted: true, note: null });
+    if (hidden !== undefined) this.#wanting.place(Object.assign(hidden, { deleted: true, note: null }));
     const candidates = [locator];
     for (const candidate of candidates) {
       const run = this.#runs.get(candidate);

@@ -53,7 +53,7 @@ export class SourceRun {
     if (position === this.length - 1) return this.head;
     const { chapter: _, ...head } = this.head;
     const chapter = this.chapters.findLast((begin) => begin <= position);
-    return { ...head, wakeAt: null, ...(chapter !== undefined && { chapter }) };
+    return { ...head, wakeAt: null, dueSince: null, ...(chapter !== undefined && { chapter }) };
   }
 
   /** The same run for a target that shows it, because it was copied before it was deleted. */
@@ -72,6 +72,7 @@ export class SourceRun {
       workflow: "",
       status: "cancelled",
       wakeAt: null,
+      dueSince: null,
       createdAt,
       updatedAt: createdAt,
       steps: 0,

@@ -35,8 +35,23 @@ export interface FlowOptions<Input = never> {
   readonly rate?:
     | { readonly limit: number; readonly per: Duration; readonly key?: LimitKey<Input> | undefined }
     | undefined;
-  /** Due runs with a higher priority are taken first; 0 by default. */
+  /**
+   * Due runs with a higher priority are taken first: as if they had become due so many seconds earlier. From
+   * -86,400 to 86,400; 0 by default.
+   */
   readonly priority?: number | ((input: Input) => number) | undefined;
+  /**
+   * Due runs with different keys are taken in turn, so that a key with many runs does not keep the others
+   * waiting. No key is limited: one that is alone gets all places. `weight` is how many runs are taken in one
+   * turn of the key; 1 by default.
+   */
+  readonly fair?:
+    | LimitKey<Input>
+    | {
+        readonly key: LimitKey<Input>;
+        readonly weight?: number | ((input: Input) => number) | undefined;
+      }
+    | undefined;
 }
 
 /** What `durable()` was given: name, function, input schema, version and limits. */

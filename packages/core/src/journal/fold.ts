@@ -7,6 +7,8 @@
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
  * fold.6. An append that changes no report passes none to the storage.
+ * fold.7. A run that goes on keeps the time since when it is due, so that a step changes nothing by which due runs are
+ *     ordered. Neither a message nor a pause begins a run before its time.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -19,7 +21,7 @@ import type { RunFlow, RunHead } from "../ports/storage.ts";
 export type Summary = { -readonly [K in keyof Omit<RunHead, "locator" | "report">]: RunHead[K] };
 
 function emptySummary(): Summary {
-  const none = { label: null, parent: null, ancestors: [], wakeAt: null };
+  const none = { label: null, parent: null, ancestors: [], wakeAt: null, dueSince: null };
   return { ...none, runId: "", workflow: "", status: "running", createdAt: 0, updatedAt: 0, steps: 0 };
 }
 
@@ -31,12 +33,12 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
   if (flow !== undefined) summary.flow = flow;
-  const waits = flow?.startAt !== undefined && !begun && fact.kind !== "run.continued";
+  const waits = !begun && waitsFor(summary.flow?.startAt, fact, at);
   const goesOn = fact.kind === "run.unpaused" || fact.kind === "run.cancelling";
   const isPaused = fact.kind === "run.paused" || (status === "paused" && !goesOn);
   // A journal without a workflow is never due.
   const isNever = isPaused || (summary.workflow === "" && fact.kind !== "run.forked");
-  summary.wakeAt = isNever ? null : dueFrom(summary);
+  wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);
   summary.status = isPaused ? "paused" : waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
@@ -45,7 +47,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
       return begin(summary, fact, at);
     case "run.continued":
       summary.runId = fact.runId;
-      Object.assign(summary, fact.head, { chapter: position });
+      Object.assign(summary, fact.head, { chapter: position, dueSince: at });
       keepVersion(summary, fact);
       return;
     case "tag.set":
@@ -60,23 +62,40 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
     case "run.suspended":
       if (isPaused) return;
       summary.status = "suspended";
-      summary.wakeAt = fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look);
+      wake(
+        summary,
+        fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look),
+        at,
+      );
       return;
     case "run.completed":
     case "run.failed":
     case "run.cancelled":
       // The kind of an end is `run.` and the status it gives.
       summary.status = fact.kind.slice(4) as Summary["status"];
-      summary.wakeAt = null;
+      wake(summary, null, at);
       return;
     default:
   }
 }
 
-/** 0 is due at once, whatever the clock of the last writer was. A higher priority comes first in the order of time. */
-function dueFrom({ flow }: Summary): number {
-  return flow === undefined ? 0 : Math.max(0 - (flow.priority ?? 0), flow.startAt ?? -Infinity);
+/** 0 is due at once, whatever the clock of the last writer was. */
+function wake(summary: Summary, wakeAt: number | null, at: number): void {
+  const { status, dueSince } = summary;
+  const goesOn = status === "running" && summary.wakeAt === 0;
+  if (wakeAt !== 0) summary.dueSince = wakeAt;
+  else if (dueSince === null || !goesOn) summary.dueSince = Math.min(dueSince ?? at, at);
+  summary.wakeAt = wakeAt;
 }
+
+/** True when a run has a time to begin, and this fact, at its time, does not begin it. */
+function waitsFor(startAt: number | undefined, fact: Fact<Json>, at: number): boolean {
+  if (startAt === undefined || fact.kind === "run.continued") return false;
+  return "flow" in fact || (startAt > at && fromOutside.has(fact.kind));
+}
+
+/** What others record in a run, whether it has begun or not. */
+const fromOutside: ReadonlySet<string> = new Set(["message.sent", "suspend.answered", "run.unpaused"]);
 
 function begin(
   summary: Summary,

@@ -3,7 +3,9 @@
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 import type { StoredSchedule, StoredScheduleQuery } from "./schedules.ts";
-import type { BlockedNote, ListQuery, NamedBlob, RunHead } from "./storage.ts";
+import type { BlockedNote, ListQuery, NamedBlob, RunFlow, RunHead } from "./storage.ts";
+
+export { FairTurns } from "./fair-turns.ts";
 
 /** Runs per page: what was asked for, within the limit; 100 by default. */
 export function pageSize(limit = 100): number {
@@ -83,6 +85,16 @@ export function noted(head: RunHead, note: BlockedNote | null): RunHead {
 /** The head of a run with the report that it has, from this append or an earlier one. */
 export function keepReport(head: RunHead, report: unknown): RunHead {
   return report === undefined ? head : { ...head, report };
+}
+
+/** The place of a run in the order of due runs: a priority is so many seconds earlier. `null` for one that is never due. */
+export function dueOrder({ dueSince, flow }: Pick<RunHead, "dueSince" | "flow">): number | null {
+  return dueSince === null ? null : dueSince - 1_000 * (flow?.priority ?? 0);
+}
+
+/** The time since when a run is due, from its place in the order. */
+export function dueSinceOf(order: number | null, flow: RunFlow | undefined): number | null {
+  return order === null ? null : order + 1_000 * (flow?.priority ?? 0);
 }
 
 /** The statuses of runs that have ended. */

@@ -25,8 +25,12 @@ export interface BlockedNote {
 export interface RunFlow {
   /** The slots that the run takes one of while it is driven: the key of the `concurrency` of its workflow. */
   readonly slot?: string;
-  /** Runs with a higher one are taken first; 0 when it is missing. */
+  /** The run is taken as if it had become due so many seconds earlier; 0 when it is missing. */
   readonly priority?: number;
+  /** Due runs of the workflow with different texts are taken in turn; empty when it is missing. */
+  readonly fair?: string;
+  /** How many runs of its `fair` text are taken in one turn; 1 when it is missing. */
+  readonly weight?: number;
   /** The run does not begin before this time. */
   readonly startAt?: number;
   /** While the run has not ended, the storage refuses another run of the workflow with the same text. */
@@ -44,10 +48,15 @@ export interface RunHead {
   readonly workflow: string;
   readonly status: RunStatus;
   /**
-   * When the run wants a driver: at once while running (0, or less for a run with a higher priority), its next
-   * deadline while suspended, `null` while paused and after its end.
+   * When the run wants a driver: at once while running (0), its next deadline while suspended, `null` while
+   * paused and after its end.
    */
   readonly wakeAt: number | null;
+  /**
+   * Since when the run wants a driver: `wakeAt` where that is a time, otherwise when the run began to want one.
+   * It decides only in which order due runs are taken.
+   */
+  readonly dueSince: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** Steps and streams that have settled. */
@@ -166,7 +175,7 @@ export interface ListPage {
 export interface ClaimRequest {
   /**
    * Only runs of these workflows. They take turns, so that a workflow with many due runs does not keep the
-   * others waiting.
+   * others waiting. Within a workflow, the texts of `flow.fair` take turns.
    */
   readonly workflow: readonly string[];
   /** Only runs of these versions; of any version when it is missing. Only a storage that `finds` is asked for it. */
@@ -249,7 +258,7 @@ export interface Storage {
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are. An unknown run has none. */
   read(locator: string, from?: number): Promise<ReadReply>;
-  /** Newest first; with `dueAt`, those that are due longest first; see also `endedBefore`. */
+  /** Newest first; with `dueAt`, those that are due longest first, a priority counted in; see also `endedBefore`. */
   list(query?: ListQuery): Promise<ListPage>;
   /**
    * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
@@ -311,8 +320,8 @@ export interface Storage {
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /**
    * Takes due runs for one worker: each is left out of due lists and of other claims for `quietMs`, so that
-   * the workers of a fleet do not compete for the same runs. Within a workflow, those that are due longest
-   * come first. It gives no right to drive; a lease does. Without it, workers list due runs and compete for
+   * the workers of a fleet do not compete for the same runs. Within a workflow and a `flow.fair`, those that
+   * are due longest come first, a priority counted in. It gives no right to drive; a lease does. Without it, workers list due runs and compete for
    * their leases.
    */
   claim?(request: ClaimRequest): Promise<readonly RunHead[]>;

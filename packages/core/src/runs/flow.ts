@@ -38,8 +38,10 @@ import { Window } from "./window.ts";
 
 export { permitOf } from "./permits.ts";
 
-/** Priorities are times before 1970, so they come before any time that a run waits for. */
-const highestPriority = 1_000_000;
+/** A day of seconds: a run is taken at most so much earlier, or later, than its turn. */
+const highestPriority = 86_400;
+/** The most runs in one turn of a key of `fair`. */
+const highestWeight = 1_000;
 
 // ---- what is recorded ----
 
@@ -62,13 +64,14 @@ export async function flowOf(
   const priority = typeof given === "function" ? given(value as never) : given;
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > highestPriority)
     throw invalid(
-      `${where} has the priority ${show(priority)}. Use a whole number from -${highestPriority} to ${highestPriority}.`,
+      `${where} has the priority ${show(priority)}. Use a whole number of seconds from -${highestPriority} to ${highestPriority}: a run is taken as if it had become due so many seconds earlier.`,
     );
   const singleton = singletonOf(start, where);
   const startAt = startOf(host, start, where);
   const found: RunFlow = {
     ...(concurrency !== undefined && { slot: keyOf(concurrency.key, value, limited) }),
     ...(priority !== 0 && { priority }),
+    ...fairOf(definition, value),
     ...(startAt !== undefined && { startAt }),
     ...(singleton !== undefined && { singleton }),
   };
@@ -76,6 +79,19 @@ export async function flowOf(
   if (definition.flow !== undefined || (singleton ?? start.priority) !== undefined)
     checkLimits({ storage: await host.storage() });
   return Object.keys(found).length === 0 ? undefined : found;
+}
+
+/** The key that takes turns with others, and how long its turns are. */
+function fairOf({ name, flow }: Definition, input: unknown): Pick<RunFlow, "fair" | "weight"> {
+  const { fair } = flow ?? {};
+  if (fair === undefined) return {};
+  const where = `\`fair\` of "${name}"`;
+  const { key, weight: given = 1 } = typeof fair === "object" ? fair : { key: fair };
+  if (typeof fair === "object") assertOptions(fair, "key weight", where);
+  const weight = typeof given === "function" ? given(input as never) : given;
+  if (!Number.isSafeInteger(weight) || weight < 1 || weight > highestWeight)
+    throw invalid(`${where} has the weight ${show(weight)}. Use a whole number from 1 to ${highestWeight}.`);
+  return { fair: keyOf(key, input, where), ...(weight > 1 && { weight }) };
 }
 
 function startOf(host: Host, { delay, at, debounce }: FlowStart, where: string): number | undefined {

@@ -8,7 +8,7 @@ import type { Tags } from "../values/run-tags.ts";
 
 /** When a new run begins, and beside which others. */
 export interface FlowStart {
-  /** Due runs with a higher priority are taken first; that of the workflow by default. */
+  /** Due runs with a higher priority, in seconds, are taken first; that of the workflow by default. */
   readonly priority?: number | undefined;
   /** The run begins after this time. */
   readonly delay?: Duration | undefined;

@@ -83,7 +83,7 @@ class DriveObserver implements Observer {
   begin(recorded: number): void {
     this.#recorded = recorded;
     if (!this.#hooks.wanted.onRun) return;
-    const { wakeAt, updatedAt, createdAt } = this.#journal.state.summary;
+    const { wakeAt, dueSince, createdAt } = this.#journal.state.summary;
     const { chapter, first, seq } = this.#journal;
     const due = wakeAt !== null && wakeAt <= this.#startedAt;
     const event: RunEvent = {
@@ -93,7 +93,7 @@ class DriveObserver implements Observer {
       chapter,
       parent: parentOf(this.#journal, this.#host.driving),
       isNew: seq === first.seq,
-      dueAt: due ? wakeAt || updatedAt : null,
+      dueAt: due ? dueSince : null,
     };
     for (const hooks of this.#hooks.sets) {
       const onStop = this.#hooks.call(hooks, "onRun", hooks.onRun, event);

@@ -91,6 +91,7 @@ END $$;
 export interface GrownTerms {
   readonly status: string;
   readonly wake: string;
+  readonly order: string;
   readonly updated: string;
   readonly steps: string;
   readonly owner: string;
@@ -106,9 +107,19 @@ export interface GrownTerms {
 export const slottedTtl = ({ owner, ttl, now }: Pick<GrownTerms, "owner" | "ttl" | "now">): string =>
   `(CASE WHEN ${ttl} < 0 OR r.slot IS NULL OR (r.owner = ${owner} AND r.lease_until > ${now}) THEN ${ttl} END)`;
 
-/** A lease that is extended moves `held_until` only when a quarter of it is over (tables.3). */
-export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }: GrownTerms): string => `
-        status = ${status}, wake_at = ${wake}, updated_at = ${updated}, steps = ${steps},
+/** A lease that is extended moves `held_until` only when a quarter of it is over (tables.4). */
+export const grown = ({
+  status,
+  wake,
+  order,
+  updated,
+  steps,
+  owner,
+  ttl,
+  process,
+  now,
+}: GrownTerms): string => `
+        status = ${status}, wake_at = ${wake}, due_order = ${order}, asleep = coalesce(${wake} > 0, false), updated_at = ${updated}, steps = ${steps},
         length = r.length + 1, quiet_until = 0, blocked = NULL,
         owner = CASE WHEN ${ttl} >= 0 THEN ${owner} WHEN ${ttl} IS NULL THEN r.owner END,
         process = CASE WHEN ${ttl} >= 0 THEN ${process} WHEN ${ttl} IS NULL THEN r.process END,
@@ -121,6 +132,7 @@ export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }
 const growTerms: GrownTerms = {
   status: "at_status",
   wake: "at_wake",
+  order: "at_order",
   updated: "at_updated",
   steps: "at_steps",
   owner: "by_owner",
@@ -139,13 +151,14 @@ export const grow = (schema: string, ttl = growTerms.ttl): string => `
  * the dearest when it is planned each time. It writes no row when the batch is refused; `append_1` then finds the reason.
  */
 export const goesOn = (schema: string, isSlotted: boolean): string => {
-  const given = { owner: "$7::text", ttl: "$8::float8", now: serverClock };
+  const given = { owner: "$8::text", ttl: "$9::float8", now: serverClock };
   const terms: GrownTerms = {
     status: "'running'",
     wake: "0",
+    order: "$7::float8",
     updated: "$5::float8",
     steps: "$6::int",
-    process: "$9::text",
+    process: "$10::text",
     ...given,
     ttl: isSlotted ? slottedTtl(given) : given.ttl,
   };
@@ -160,8 +173,8 @@ export const goesOn = (schema: string, isSlotted: boolean): string => {
 /** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
 export const common = (isShort: boolean): string => {
   const usual = (value: string): string => (isShort ? ` DEFAULT ${value}` : "");
-  return `at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
-  ttl float8, by_process text, at_status text${usual("'running'")}, at_wake float8${usual("0")},
+  return `at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, at_order float8,
+  by_owner text, ttl float8, by_process text, at_status text${usual("'running'")}, at_wake float8${usual("0")},
   line text${usual("'[]'")}, given_time float8${usual("NULL")}`;
 };
 
@@ -188,9 +201,9 @@ const appendPlain = (schema: string): string => plain(schema, "append_1", grow(s
 
 export const create = (schema: string, more = { columns: "", values: "" }): string => `
     INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,
-        wake_at, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until${more.columns})
+        wake_at, due_order, asleep, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until${more.columns})
       VALUES (at_locator, of_run, of_workflow, of_label, of_parent, line, reads, at_created, at_status,
-        at_wake, at_updated, at_steps, at_chapter, 1,
+        at_wake, at_order, coalesce(at_wake > 0, false), at_updated, at_steps, at_chapter, 1,
         CASE WHEN ttl >= 0 THEN by_owner END, CASE WHEN ttl >= 0 THEN by_process END,
         at_time + CASE WHEN ttl >= 0 THEN ttl END, coalesce(ttl >= 0, false),
         at_time + CASE WHEN ttl >= 0 THEN ttl END${more.values})

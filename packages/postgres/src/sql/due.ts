@@ -1,13 +1,13 @@
 /**
- * Due runs: lists, claims, and when the next run is due. Each workflow is searched on its own, in the order of its index,
+ * Due runs: lists, and when the next run is due. Each workflow is searched on its own, in the order of its index,
  * so that the cost grows with the runs that are asked for, and not with those that wait or are driven.
  */
 
-import { clock, planned } from "./append.ts";
+import { clock } from "./append.ts";
 
 /** The columns of a row that lists and claims return. */
 export const columns =
-  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at updated_at steps chapter blocked tags version flow"
+  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at due_order updated_at steps chapter blocked tags version flow fair slot"
     .split(" ")
     .map((name) => `r.${name}`)
     .join(", ");
@@ -25,15 +25,24 @@ export interface DueTerms {
   readonly and?: string;
 }
 
-const until = "greatest(r.lease_until, r.quiet_until)";
+export const until = "greatest(r.lease_until, r.quiet_until)";
 
-/** The due runs of one workflow: those that wait, those whose lease has ended, those whose driver is dead. */
+/**
+ * The due runs of one workflow: those that wait, by key of `fair` or by version; those whose time has come and that no claim
+ * has woken up yet; those whose lease has ended; those whose driver is dead.
+ */
 export function dueRuns(schema: string, { and = "", ...terms }: DueTerms): string {
   const base = `r.workflow = ${terms.workflow} AND r.wake_at <= ${terms.dueAt} AND r.wake_at IS NOT NULL AND NOT r.deleted`;
   const part = (where: string): string =>
-    `(SELECT ${terms.columns} FROM ${schema}.runs r WHERE ${base} AND ${where} ${and} ORDER BY r.wake_at, r.id LIMIT ${terms.most})`;
+    `(SELECT ${terms.columns} FROM ${schema}.runs r WHERE ${base} AND ${where} ${and} ORDER BY r.due_order, r.id LIMIT ${terms.most})`;
+  const fair = distinct(
+    schema,
+    "fair",
+    `r.workflow = ${terms.workflow} AND r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted`,
+  );
   return [
-    part("NOT r.held"),
+    `(SELECT l.* FROM (${fair}) AS f (fair) CROSS JOIN LATERAL ${part("NOT r.asleep AND NOT r.held AND r.fair = f.fair")} AS l)`,
+    part("r.asleep AND NOT r.held"),
     part(`r.held AND r.held_until <= ${terms.now} AND ${until} <= ${terms.now}`),
     part(`r.held AND r.process IS NOT NULL AND r.process = ANY (${terms.dead}) AND ${until} > ${terms.now}`),
   ].join("\n    UNION ALL ");
@@ -73,7 +82,10 @@ export const nextDueText = (schema: string, versions: boolean): string => {
   SELECT ${clock("$2::float8")} AS now, min(d.at) AS at
   FROM unnest($1::text[]) AS w (name)${versions ? " CROSS JOIN unnest($3::text[]) AS v (version)" : ""} CROSS JOIN LATERAL (
     (SELECT r.wake_at AS at FROM ${schema}.runs r
-      WHERE ${isOne} AND r.wake_at IS NOT NULL AND NOT r.held AND NOT r.deleted
+      WHERE ${isOne} AND r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted LIMIT 1)
+    UNION ALL
+    (SELECT r.wake_at AS at FROM ${schema}.runs r
+      WHERE ${isOne} AND r.wake_at IS NOT NULL AND r.asleep AND NOT r.held AND NOT r.deleted
       ORDER BY r.wake_at LIMIT 1)
     UNION ALL
     (SELECT min(greatest(r.wake_at, r.lease_until, r.quiet_until)) AS at FROM ${schema}.runs r
@@ -91,61 +103,3 @@ export const nextDueText = (schema: string, versions: boolean): string => {
 export const orphansText = (schema: string): string => `
   SELECT EXISTS (SELECT FROM ${schema}.runs r WHERE r.process = ANY ($1::text[]) AND r.workflow = ANY ($2::text[])
     AND r.wake_at <= ${clock("$3::float8")} AND r.held AND NOT r.deleted) AS found`;
-
-const stillDue = `r.wake_at <= due_at AND NOT r.deleted
-        AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))`;
-
-/**
- * Candidates are found without locks, more than are asked for, and the first that no other claim has locked are taken.
- * A claim needs no wait for the disk: without it, the runs are claimed again.
- */
-export const claimFunctions = (schema: string): string => claimFunction(schema, { versions: false });
-
-/** With versions, each version of each workflow is searched on its own. */
-export const claimFunction = (schema: string, { versions }: { readonly versions: boolean }): string => `
-CREATE FUNCTION ${schema}.claim_${versions ? 2 : 1}(
-  workflows text[], due_at float8, most int, quiet_ms float8, by_process text, dead text[], given_time float8${versions ? ", versions text[]" : ""}
-) RETURNS SETOF ${schema}.runs
-LANGUAGE plpgsql ${planned} AS $$
-DECLARE
-  at_time float8 := ${clock("given_time")};
-  wide int := 2 * most + 50;
-  candidates bigint[];
-  taken int := 0;
-  more int;
-BEGIN
-  PERFORM set_config('synchronous_commit', 'off', true);
-  FOR attempt IN 1 .. 3 LOOP
-    candidates := ARRAY(
-      SELECT c.id FROM (
-        SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
-        FROM unnest(workflows) WITH ORDINALITY AS w (name, n)${versions ? " CROSS JOIN unnest(versions) AS v (version)" : ""} CROSS JOIN LATERAL (
-          ${dueRuns(schema, {
-            columns: "r.id, r.wake_at",
-            workflow: "w.name",
-            dueAt: "due_at",
-            now: "at_time",
-            dead: "dead",
-            most: "wide",
-            ...(versions && { and: "AND r.version = v.version" }),
-          })}
-        ) AS d
-      ) AS c ORDER BY c.round, c.n LIMIT wide);
-    RETURN QUERY
-      WITH free AS (
-        SELECT r.id AS free_id, c.n
-        FROM unnest(candidates) WITH ORDINALITY AS c (id, n) JOIN ${schema}.runs r ON r.id = c.id
-        WHERE ${stillDue}
-        ORDER BY c.n LIMIT most - taken FOR UPDATE OF r SKIP LOCKED
-      ), claimed AS (
-        UPDATE ${schema}.runs r SET quiet_until = at_time + quiet_ms, lease_until = least(r.lease_until, at_time),
-          process = by_process, held = true, held_until = at_time + quiet_ms
-        FROM free WHERE r.id = free.free_id RETURNING r.id AS claimed_id, free.n
-      )
-      SELECT r.* FROM claimed JOIN ${schema}.runs r ON r.id = claimed.claimed_id ORDER BY claimed.n;
-    GET DIAGNOSTICS more = ROW_COUNT;
-    taken := taken + more;
-    EXIT WHEN taken >= most OR cardinality(candidates) < wide;
-  END LOOP;
-END $$;
-`;

@@ -9,7 +9,6 @@
  */
 
 import { common, create, growSlotted, planned, rest, whole } from "./append.ts";
-import { claimFunction } from "./due.ts";
 
 const tables = (schema: string): string => `
 ALTER TABLE ${schema}.runs ADD COLUMN tags text COLLATE "C", ADD COLUMN version text COLLATE "C";
@@ -26,8 +25,8 @@ CREATE INDEX runs_by_run_id ON ${schema}.runs (run_id) WHERE NOT deleted;
 CREATE INDEX runs_by_label ON ${schema}.runs (label) WHERE label IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_by_created ON ${schema}.runs (created_at, workflow) WHERE NOT deleted;
 CREATE INDEX runs_by_version ON ${schema}.runs (version, id) WHERE version IS NOT NULL AND NOT deleted;
-CREATE INDEX runs_waiting_by_version ON ${schema}.runs (workflow, version, wake_at, id)
-  WHERE version IS NOT NULL AND wake_at IS NOT NULL AND NOT held AND NOT deleted;
+CREATE INDEX runs_waiting_by_version ON ${schema}.runs (workflow, version, due_order, id)
+  WHERE version IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
 `;
 
 /** Rows of tags are found by the text that made them. */
@@ -101,6 +100,4 @@ END $$;
 `;
 
 export const findStep = (schema: string): string =>
-  [tables, setTags, appendWhole, (name: string) => claimFunction(name, { versions: true }), versions]
-    .map((text) => text(schema))
-    .join("");
+  [tables, setTags, appendWhole, versions].map((text) => text(schema)).join("");

@@ -6,11 +6,11 @@
  * limits-sql.2. An append extends a live lease of a run with a slot, and no expired one. A lease ends the expired leases of
  *     its slot, so that an append that began earlier cannot extend them.
  * limits-sql.3. For a claim, a run that was claimed has its slot, too. A claim takes no lock: the lease decides.
- * limits-sql.4. A claim looks at each slot once, however many runs wait for it.
- * limits-sql.5. A singleton is looked up under a lock of its text, which is held until the commit.
+ * limits-sql.4. A singleton is looked up under a lock of its text, which is held until the commit.
  */
 
 import { clock, growSlotted, plain, planned } from "./append.ts";
+import { claimFunctions } from "./claim.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 
@@ -20,8 +20,8 @@ const named = (schema: string): string => schema.replaceAll("'", "''");
 const tables = (schema: string): string => `
 ALTER TABLE ${schema}.runs ADD COLUMN flow text COLLATE "C", ADD COLUMN slot text COLLATE "C",
   ADD COLUMN singleton text COLLATE "C", ADD COLUMN claimed_until float8;
-CREATE INDEX runs_by_slot ON ${schema}.runs (workflow, slot, wake_at, id)
-  WHERE slot IS NOT NULL AND wake_at IS NOT NULL AND NOT deleted;
+CREATE INDEX runs_by_slot ON ${schema}.runs (workflow, fair, slot, due_order, id)
+  WHERE slot IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
 CREATE INDEX runs_in_slots ON ${schema}.runs (workflow, slot) WHERE slot IS NOT NULL AND held AND NOT deleted;
 CREATE INDEX runs_by_singleton ON ${schema}.runs (workflow, singleton)
   WHERE singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND NOT deleted;
@@ -39,10 +39,10 @@ const appendSlotted = (schema: string): string => plain(schema, "append_2", grow
 /** An append that records what the head says about limits. */
 const append = (schema: string): string => `
 CREATE FUNCTION ${schema}.append_flow_1(
-  at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
-  ttl float8, by_process text, at_status text, at_wake float8, line text, given_time float8, at_chapter int, of_run text,
+  at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, at_order float8,
+  by_owner text, ttl float8, by_process text, at_status text, at_wake float8, line text, given_time float8, at_chapter int, of_run text,
   of_workflow text, of_label text, of_parent text, reads text, impossible boolean, of_version text, of_tags text, new_tags boolean,
-  names text[], bodies text[], of_flow text, of_slot text, of_singleton text
+  names text[], bodies text[], of_flow text, of_slot text, of_singleton text, of_fair text
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -56,11 +56,12 @@ BEGIN
       IF FOUND THEN RETURN 'singleton' || reason; END IF;
     END IF;
   END IF;
-  reason := ${schema}.append_whole_2(at_locator, at_position, batch, at_created, at_updated, at_steps, by_owner, ttl,
+  reason := ${schema}.append_whole_2(at_locator, at_position, batch, at_created, at_updated, at_steps, at_order, by_owner, ttl,
     by_process, at_status, at_wake, line, given_time, at_chapter, of_run, of_workflow, of_label, of_parent, reads,
     impossible, of_version, of_tags, new_tags, names, bodies);
   IF reason IS NULL THEN
-    UPDATE ${schema}.runs r SET flow = of_flow, slot = of_slot, singleton = of_singleton WHERE r.locator = at_locator;
+    UPDATE ${schema}.runs r SET flow = of_flow, slot = of_slot, singleton = of_singleton, fair = of_fair
+      WHERE r.locator = at_locator;
   END IF;
   RETURN reason;
 END $$;
@@ -133,77 +134,6 @@ BEGIN
 END $$;
 `;
 
-const until = "greatest(r.lease_until, r.quiet_until)";
-
-/** Those of a workflow that a claim may take: of each slot as many as are free, and runs without a slot. */
-const claimable = (schema: string): string => `
-        WITH RECURSIVE found (slot) AS (
-          (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot IS NOT NULL
-            AND r.wake_at IS NOT NULL AND NOT r.deleted ORDER BY r.slot LIMIT 1)
-          UNION ALL
-          SELECT (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot IS NOT NULL
-            AND r.wake_at IS NOT NULL AND NOT r.deleted AND r.slot > found.slot ORDER BY r.slot LIMIT 1)
-          FROM found WHERE found.slot IS NOT NULL
-        ), free AS (
-          SELECT f.slot, w.most_of - ${schema}.slots_taken_1(w.name, f.slot, 0, true, dead, at_time) AS places
-          FROM found f WHERE f.slot IS NOT NULL
-        )
-        SELECT r.id, r.wake_at FROM free CROSS JOIN LATERAL (
-          SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot = free.slot
-            AND r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND r.wake_at <= due_at AND NOT r.deleted
-            AND (versions IS NULL OR r.version = ANY (versions))
-            AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))
-          ORDER BY r.wake_at, r.id LIMIT least(free.places, most)
-        ) AS r WHERE free.places > 0
-        UNION ALL
-        (SELECT p.id, p.wake_at FROM (
-          SELECT r.id, r.wake_at, r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
-            AND r.wake_at <= due_at AND NOT r.held AND NOT r.deleted
-            AND (versions IS NULL OR r.version = ANY (versions))
-          ORDER BY r.wake_at, r.id LIMIT CASE WHEN look_for_all THEN NULL ELSE most + 200 END
-        ) AS p WHERE p.slot IS NULL LIMIT most)
-        UNION ALL
-        (SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
-          AND r.wake_at <= due_at AND r.held AND NOT r.deleted AND r.slot IS NULL
-          AND (versions IS NULL OR r.version = ANY (versions))
-          AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
-          ORDER BY r.wake_at, r.id LIMIT most)`;
-
-/** Claims runs of workflows with slots: of each slot as many as are free. */
-const claim = (schema: string): string => `
-CREATE FUNCTION ${schema}.claim_slots_1(
-  limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
-  given_time float8, look_for_all boolean, versions text[]
-) RETURNS SETOF ${schema}.runs
-LANGUAGE plpgsql ${planned} AS $$
-DECLARE
-  at_time float8 := ${clock("given_time")};
-  candidates bigint[];
-BEGIN
-  ${isQuick}
-  candidates := ARRAY(
-    SELECT c.id FROM (
-      SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
-      FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (${claimable(schema)}
-      ) AS d
-    ) AS c ORDER BY c.round, c.n LIMIT most);
-  RETURN QUERY
-    WITH free AS (
-      SELECT r.id AS free_id, c.n
-      FROM unnest(candidates) WITH ORDINALITY AS c (id, n) JOIN ${schema}.runs r ON r.id = c.id
-      WHERE r.wake_at <= due_at AND NOT r.deleted
-        AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))
-      ORDER BY c.n FOR UPDATE OF r SKIP LOCKED
-    ), claimed AS (
-      UPDATE ${schema}.runs r SET quiet_until = at_time + quiet_ms, lease_until = least(r.lease_until, at_time),
-        process = by_process, held = true, held_until = at_time + quiet_ms,
-        claimed_until = CASE WHEN r.slot IS NOT NULL THEN at_time + quiet_ms END
-      FROM free WHERE r.id = free.free_id RETURNING r.id AS claimed_id, free.n
-    )
-    SELECT r.* FROM claimed JOIN ${schema}.runs r ON r.id = claimed.claimed_id ORDER BY claimed.n;
-END $$;
-`;
-
 /** Replaces a text if it is still the one that the caller has read. Needs no wait for the disk: a crash frees limits. */
 const swap = (schema: string): string => `
 CREATE FUNCTION ${schema}.swap_text_1(of_name text, before text, after text, keep_ms float8, given_time float8)
@@ -227,13 +157,23 @@ END $$;
 `;
 
 export const limitFunctions = (schema: string): string =>
-  [tables, appendSlotted, append, expire, taken, lease, claim, swap].map((text) => text(schema)).join("");
+  [tables, appendSlotted, append, expire, taken, lease, swap, claimFunctions]
+    .map((text) => text(schema))
+    .join("");
 
 /** What is taken and waits, of all runs that have a slot. */
-export const slotUseText = (schema: string): string => `
-  SELECT r.workflow, r.slot,
-    count(*) FILTER (WHERE coalesce(r.lease_until > ${clock("$1::float8")}, false))::int AS taken,
-    count(*) FILTER (WHERE NOT coalesce(r.lease_until > ${clock("$1::float8")}, false)
-      AND r.wake_at <= ${clock("$1::float8")})::int AS waiting
-  FROM ${schema}.runs r WHERE r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND NOT r.deleted
-  GROUP BY r.workflow, r.slot ORDER BY r.workflow, r.slot`;
+export const slotUseText = (schema: string): string => {
+  const now = clock("$1::float8");
+  return `
+  SELECT s.workflow, s.slot, sum(s.taken)::int AS taken, sum(s.waiting)::int AS waiting FROM (
+    SELECT r.workflow, r.slot, coalesce(r.lease_until > ${now}, false)::int AS taken,
+        (NOT coalesce(r.lease_until > ${now}, false) AND r.wake_at <= ${now})::int AS waiting
+      FROM ${schema}.runs r WHERE r.slot IS NOT NULL AND r.held AND r.wake_at IS NOT NULL AND NOT r.deleted
+    UNION ALL
+    SELECT r.workflow, r.slot, 0, 1 FROM ${schema}.runs r
+      WHERE r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted
+    UNION ALL
+    SELECT r.workflow, r.slot, 0, 1 FROM ${schema}.runs r
+      WHERE r.slot IS NOT NULL AND r.wake_at <= ${now} AND r.wake_at IS NOT NULL AND r.asleep AND NOT r.held AND NOT r.deleted
+  ) AS s GROUP BY s.workflow, s.slot ORDER BY s.workflow, s.slot`;
+};

@@ -40,9 +40,9 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   const and = filters(schema, query, bind);
   const workflows = workflowsOf(query);
   if (query.dueAt !== undefined) {
-    const [wakeAt, id] = cursor ?? [];
-    if (wakeAt !== undefined && id !== undefined)
-      and.push(`(r.wake_at, r.id) > (${bind(wakeAt, "float8")}, ${bind(id, "bigint")})`);
+    const [order, id] = cursor ?? [];
+    if (order !== undefined && id !== undefined)
+      and.push(`(r.due_order, r.id) > (${bind(order, "float8")}, ${bind(id, "bigint")})`);
     const rows = dueRuns(schema, {
       columns: "r.*",
       workflow: "w.name",
@@ -56,7 +56,7 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
       workflows === null ? `(${allWorkflows(schema)})` : `unnest(${bind(workflows.map(put), "text[]")})`;
     const text = `SELECT ${columns} FROM ${source} AS w (name) CROSS JOIN LATERAL (
     ${rows}
-  ) AS r ORDER BY r.wake_at, r.id LIMIT ${limit}`;
+  ) AS r ORDER BY r.due_order, r.id LIMIT ${limit}`;
     return { text, values };
   }
   if (cursor?.[1] !== undefined) and.push(`r.id < ${bind(cursor[1], "bigint")}`);

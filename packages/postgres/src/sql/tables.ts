@@ -5,8 +5,10 @@
  *     deleted id that is used again shares nothing with the earlier run.
  * tables.2. A run is `held` while it has a lease or a quiet time, and `held_until` is not after the end of the later one.
  *     Runs that wait and runs that are driven are in two indexes, so that neither costs the search for the other.
- * tables.3. A step of a run that stays under its lease changes no indexed column, so that its update is a cheap (HOT) one.
- * tables.4. All text compares by its bytes.
+ * tables.3. A run that waits for a time is `asleep` until a claim finds that the time has come. Due runs are taken in the
+ *     order of `due_order`: when they became due, less their priority. So runs that wait cost a claim nothing.
+ * tables.4. A step of a run that stays under its lease changes no indexed column, so that its update is a cheap (HOT) one.
+ * tables.5. All text compares by its bytes.
  */
 
 const runs = (schema: string): string => `
@@ -22,6 +24,9 @@ CREATE TABLE ${schema}.runs (
   created_at float8 NOT NULL,
   status text COLLATE "C" NOT NULL,
   wake_at float8,
+  due_order float8,
+  asleep boolean NOT NULL DEFAULT false,
+  fair text COLLATE "C" NOT NULL DEFAULT '',
   updated_at float8 NOT NULL,
   steps int NOT NULL,
   chapter int,
@@ -39,8 +44,10 @@ CREATE TABLE ${schema}.runs (
   deleted boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 
-CREATE INDEX runs_waiting ON ${schema}.runs (workflow, wake_at, id)
-  WHERE wake_at IS NOT NULL AND NOT held AND NOT deleted;
+CREATE INDEX runs_waiting ON ${schema}.runs (workflow, fair, due_order, id)
+  WHERE wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
+CREATE INDEX runs_asleep ON ${schema}.runs (workflow, wake_at, id)
+  WHERE wake_at IS NOT NULL AND asleep AND NOT held AND NOT deleted;
 CREATE INDEX runs_held ON ${schema}.runs (workflow, held_until)
   WHERE wake_at IS NOT NULL AND held AND NOT deleted;
 CREATE INDEX runs_driven ON ${schema}.runs (process, workflow)

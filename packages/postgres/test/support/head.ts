@@ -12,6 +12,7 @@ export function headOf(changes: Partial<RunHead> = {}): RunHead {
     workflow: "loan",
     status: "running",
     wakeAt: 0,
+    dueSince: changes.wakeAt === undefined ? 1 : changes.wakeAt,
     createdAt: 1,
     updatedAt: 1,
     steps: 0,

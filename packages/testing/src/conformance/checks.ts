@@ -17,6 +17,7 @@ import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { limitChecks } from "./limits.ts";
 import { noteChecks } from "./notes.ts";
+import { orderChecks } from "./order.ts";
 import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
 import { reportChecks } from "./reports.ts";
@@ -40,6 +41,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     headChecks,
     dueChecks,
     claimChecks,
+    orderChecks,
     findingChecks,
     leaseChecks,
     limitChecks,

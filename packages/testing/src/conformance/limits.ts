@@ -3,7 +3,7 @@
  * test/conformance.test.ts.
  */
 
-import type { RunFlow, RunHead, Storage } from "@durable/core";
+import type { RunHead, Storage } from "@durable/core";
 import { expect } from "vitest";
 import { headOf, refused, request, type Checks, type Subject } from "./subject.ts";
 
@@ -183,18 +183,6 @@ const claiming: Checks = {
     // The claim of b still counts.
     expect(await claimed(subject)).toHaveLength(1);
     expect(await take(storage, b, "6")).toMatchObject(granted);
-  },
-
-  "limits: claim takes runs with a higher priority first": async (subject) => {
-    expect(subject.limits).toBeDefined();
-    const made = new Map<number, string>();
-    for (const priority of [0, 5, -3, 1_000_000]) {
-      const flow: RunFlow = { slot: "a", ...(priority !== 0 && { priority }) };
-      made.set(priority, (await subject.create({ flow, wakeAt: 0 - priority })).locator);
-    }
-    const wanted = [1_000_000, 5].map((priority) => made.get(priority));
-    expect(await claimed(subject)).toEqual(wanted);
-    expect(await subject.due()).toEqual([0, -3].map((priority) => made.get(priority)));
   },
 
   "limits: slots are counted": async (subject) => {

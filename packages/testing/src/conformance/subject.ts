@@ -66,6 +66,7 @@ export function headOf(now: number, changes: Partial<RunHead> = {}): RunHead {
     workflow: "loan",
     status: "running",
     wakeAt: now,
+    dueSince: changes.wakeAt === undefined ? now : changes.wakeAt,
     createdAt: now,
     updatedAt: now,
     steps: 0,

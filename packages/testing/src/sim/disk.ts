@@ -175,10 +175,16 @@ export class Disk {
 
   /** True when the storage has this blob: only then does it accept the name without a body. */
   async holds(name: string): Promise<boolean> {
-    const none = { label: null, parent: null, ancestors: [], wakeAt: null, createdAt: 0, updatedAt: 0 };
-    const head = { ...none, locator: name, runId: name, workflow: "", status: "running", steps: 0 } as const;
+    const none = { label: null, parent: null, ancestors: [], wakeAt: null, dueSince: null, steps: 0 };
+    const head = { ...none, locator: name, runId: name, workflow: "", status: "running" } as const;
     try {
-      await this.#base.append({ locator: name, position: 0, batch: "", blobs: [{ name }], head });
+      await this.#base.append({
+        locator: name,
+        position: 0,
+        batch: "",
+        blobs: [{ name }],
+        head: { ...head, createdAt: 0, updatedAt: 0 },
+      });
       return true;
     } catch {
       return false;

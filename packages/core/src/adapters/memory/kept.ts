@@ -1,6 +1,7 @@
 /** A run in memory: what is kept of it, when it is due, and its place in a list. Proven in test/adapters/memory.test.ts. */
 
 import {
+  dueOrder,
   endedBefore,
   isFound,
   noted,
@@ -64,20 +65,9 @@ export function isDue({ head, lease, quietUntil }: Kept, dueAt: number, now: num
   return lease === null || lease.until <= now;
 }
 
-/** Keeps the runs that are due longest: at most `most`, in their order. Cheaper than sorting all of them. */
-export function keepFirst(found: Kept[], run: Kept, most: number): void {
-  const isBefore = (a: Kept, b: Kept): boolean =>
-    wakeAt(a) < wakeAt(b) || (wakeAt(a) === wakeAt(b) && a.order < b.order);
-  const last = found.at(-1);
-  if (found.length >= most && (last === undefined || isBefore(last, run))) return;
-  let at = found.length;
-  for (; at > 0 && isBefore(run, found[at - 1] as Kept); at--);
-  found.splice(at, 0, run);
-  if (found.length > most) found.pop();
-}
-
-export function wakeAt({ head }: Kept): number {
-  return head.wakeAt ?? 0;
+/** The place of a run in the order of due runs. */
+export function placeOf({ head }: Kept): number {
+  return dueOrder(head) ?? 0;
 }
 
 /** The right to do some work of the whole storage, for a time. */
@@ -115,7 +105,7 @@ export function fits(query: ListQuery): (run: Kept) => boolean {
 
 /** The time by which a list is sorted; `null` for one that begins with the newest run. */
 function timeOf({ dueAt, endedBefore }: ListQuery): ((run: Kept) => number) | null {
-  if (dueAt !== undefined) return wakeAt;
+  if (dueAt !== undefined) return placeOf;
   return endedBefore === undefined ? null : ({ head }) => head.updatedAt;
 }
 
@@ -138,6 +128,6 @@ export function page(found: readonly Kept[], query: ListQuery): ListPage {
   const last = runs.length < rest.length ? runs.at(-1) : undefined;
   return {
     runs: runs.map(({ head, note }) => noted(head, note)),
-    next: last === undefined ? null : `${(time ?? wakeAt)(last)}:${last.order}`,
+    next: last === undefined ? null : `${(time ?? placeOf)(last)}:${last.order}`,
   };
 }

@@ -5,28 +5,14 @@
  * memory-slots.2. An append extends a live lease. One that has expired is taken again by `lease`, which counts.
  */
 
-import { inTurns, isFound, pageSize } from "../../ports/storage-kit.ts";
-import type {
-  AppendRequest,
-  ClaimRequest,
-  RunHead,
-  SlotLimits,
-  SlotUse,
-  StorageLimits,
-} from "../../ports/storage.ts";
-import { keepFirst, lengthOf, wakeAt, type Kept } from "./kept.ts";
+import type { AppendRequest, RunHead, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
+import type { MemoryDue } from "./due.ts";
+import { lengthOf, type Kept } from "./kept.ts";
 
-/** The runs of a storage, when one is due, and its clock. */
+/** The runs of a storage, and its clock. */
 interface Runs {
   all(): Iterable<Kept>;
-  isDue(run: Kept, dueAt: number): boolean;
   now(): number;
-}
-
-/** The slot of a run that is limited; `null` for any other run. */
-function slotOf({ head }: Kept, slots: SlotLimits | undefined): string | null {
-  const { workflow, flow } = head;
-  return slots?.[workflow] === undefined || flow?.slot === undefined ? null : keyOf(workflow, flow.slot);
 }
 
 const keyOf = (workflow: string, slot: string): string => JSON.stringify([workflow, slot]);
@@ -35,13 +21,11 @@ const isLive = ({ lease, deleted }: Kept, now: number): boolean =>
   !deleted && lease !== null && lease.until > now;
 
 /** True when other runs have all slots of this one. */
-export function isFull(runs: Runs, run: Kept, slots: SlotLimits | undefined): boolean {
-  const slot = slotOf(run, slots);
-  if (slot === null) return false;
-  let taken = 0;
-  for (const other of runs.all())
-    if (other !== run && slotOf(other, slots) === slot && isLive(other, runs.now())) taken += 1;
-  return taken >= (slots?.[run.head.workflow] ?? Infinity);
+export function isFull(due: MemoryDue, run: Kept, slots: SlotLimits | undefined): boolean {
+  const { workflow, flow } = run.head;
+  const limit = slots?.[workflow];
+  if (limit === undefined || flow?.slot === undefined) return false;
+  return due.taken(workflow, flow.slot, { but: run, claimed: false }) >= limit;
 }
 
 /** True for a lease of a run with a slot that expired before this append: another run may have the slot by now. */
@@ -63,34 +47,6 @@ export function singletonOf(runs: Runs, { workflow, flow }: RunHead): string | n
     )
       return head.runId;
   return null;
-}
-
-/** The runs that a claim takes: of each workflow in turn, those that are due longest and have a free slot. */
-export function claimable(runs: Runs, request: ClaimRequest, turn: number): Kept[] {
-  const { workflow, version, dueAt, limit, slots } = request;
-  const most = pageSize(limit);
-  const now = runs.now();
-  const taken = new Map<string, number>();
-  for (const run of slots === undefined ? [] : runs.all()) {
-    const slot = slotOf(run, slots);
-    if (slot !== null && (isLive(run, now) || run.claimedUntil > now))
-      taken.set(slot, (taken.get(slot) ?? 0) + 1);
-  }
-  const due = new Map([...new Set(workflow)].map((name) => [name, new Map<string | null, Kept[]>()]));
-  for (const run of runs.all()) {
-    const lists = due.get(run.head.workflow);
-    if (lists === undefined || run.deleted || !isFound(run.head, { version })) continue;
-    if (!runs.isDue(run, dueAt)) continue;
-    const slot = slotOf(run, slots);
-    const free = slot === null ? most : (slots?.[run.head.workflow] ?? 0) - (taken.get(slot) ?? 0);
-    const found = lists.get(slot) ?? [];
-    lists.set(slot, found);
-    if (free > 0) keepFirst(found, run, Math.min(free, most));
-  }
-  const inOrder = [...due.values()].map((lists) =>
-    [...lists.values()].flat().toSorted((a, b) => wakeAt(a) - wakeAt(b) || a.order - b.order),
-  );
-  return inTurns(inOrder, most, turn);
 }
 
 /** What `storage.limits` is. */

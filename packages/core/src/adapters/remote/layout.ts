@@ -94,7 +94,8 @@ export function markersOf(
   { locator, generation }: Omit<Place, "slot">,
   { head, since, blocked }: Indexed,
 ): string[] {
-  const wake = head.wakeAt === null ? "-" : timeText(head.wakeAt);
+  // A run that is due at once is listed by the time since when it is.
+  const wake = head.wakeAt === null ? "-" : timeText(head.wakeAt === 0 ? (head.dueSince ?? 0) : head.wakeAt);
   const restOf = (slot: number): string =>
     `${locator}.${generation}.${slot}.${wake}.${hint(head.workflow)}.${hint(head.parent)}`;
   const byStatus = (status: RunStatus, slot: number): string =>

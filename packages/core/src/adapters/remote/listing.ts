@@ -135,7 +135,8 @@ export class Listing {
     const gather = async (prefix: string, sorted: boolean): Promise<void> => {
       for await (const marker of this.#markers(prefix)) {
         const { wake, key, place } = marker;
-        if (wake === "-" || wake > latest) {
+        // A run that is running is due, whatever the clock of its last writer was.
+        if (wake === "-" || (sorted && wake > latest)) {
           if (sorted) return;
         } else if (mayBe(marker)) {
           found.push({ ...marker, order: `${wake}.${createdText(key)}.${place.locator}` });

@@ -132,7 +132,10 @@ export function grown(
   { head, lease, report }: AppendRequest,
   { slot, now, reader }: { readonly slot: number; readonly now: number; readonly reader: string },
 ): State {
-  const same = before?.head.status === head.status && before.head.wakeAt === head.wakeAt;
+  const same =
+    before?.head.status === head.status &&
+    before.head.wakeAt === head.wakeAt &&
+    before.head.dueSince === head.dueSince;
   const base =
     before === null
       ? { length: 0, lease: null, starts: 0, startsAt: 0, since: slot, readers: [], reader }
@@ -223,7 +226,14 @@ export function released(state: State, now: number, quietMs: number): State {
 export function hidden(before: State, now: number, markers: readonly string[]): State {
   const state = unblocked(before);
   const { locator, createdAt, updatedAt, ancestors, readsFrom, chapter } = state.head;
-  const blank = { runId: "", workflow: "", status: "cancelled", wakeAt: null, steps: 0 } as const;
+  const blank = {
+    runId: "",
+    workflow: "",
+    status: "cancelled",
+    wakeAt: null,
+    dueSince: null,
+    steps: 0,
+  } as const;
   const read = { ancestors, ...(readsFrom && { readsFrom }), ...(chapter !== undefined && { chapter }) };
   const head = { ...blank, locator, createdAt, updatedAt, label: null, parent: null, ...read };
   const closed = state.readers.length === 0;

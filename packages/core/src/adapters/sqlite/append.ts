@@ -1,6 +1,6 @@
 /** One append, in the tables of the file. It runs inside a commit (commits.ts). */
 
-import { conflict, droppedConflict } from "../../ports/storage-kit.ts";
+import { conflict, droppedConflict, dueOrder } from "../../ports/storage-kit.ts";
 import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 import type { DurableError } from "../../values/errors.ts";
 import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
@@ -20,7 +20,9 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   const dropped = droppedBefore(sql, head);
   const at = position - dropped;
   const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
-  const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
+  const sum = headSum(locator, folded, { length: at + 1, deleted: false });
+  const order = dueOrder(head);
+  const fold = [...folded, order, sum];
   const claim = lease ? [lease.owner, thisProcess, now + lease.ttlMs] : [null, null, null];
   const { create, grow, growOn, growAndLease, addReader } = sql;
   const unmoved = [locator, at, dropped, head.createdAt];
@@ -33,10 +35,12 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
     if (!lacks(sql, ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
   } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
   else {
-    const [status, wakeAt, ...rest] = fold as [Value, Value, ...Value[]];
     const [owner, process, until] = claim as [Value, Value, Value];
     if (lease !== null)
-      changes = growOn.run(...rest, until, ...unmoved, status, wakeAt, owner, process).changes;
+      changes = growOn.run(
+        ...[head.updatedAt, head.steps, sum, until, ...unmoved],
+        ...[head.status, head.wakeAt, order, owner, process],
+      ).changes;
     if (Number(changes) === 0) changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
   }
   if (Number(changes) === 0) throw conflict(head.runId, position, isGone(sql, head, position));

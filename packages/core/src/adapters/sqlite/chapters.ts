@@ -12,7 +12,7 @@ import { noChapter, readsFrom, stillRead } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
 import { insertBatch } from "./blobs.ts";
 import { headOf, type Row, type Statements } from "./statements.ts";
-import { chapterSum, checkPart, checkRun, headSum } from "./sums.ts";
+import { chapterSum, checkPart, checkRun, fold, headSum } from "./sums.ts";
 
 export function droppedOf(run: Row | undefined): number {
   return Number(run?.["dropped"] ?? 0);
@@ -60,13 +60,16 @@ export function dropChapters(sql: Statements, locator: string, before: number, p
   moveNames(sql, locator, by, again);
   moveBatches(sql, locator, by, kept);
   sql.dropChapters.run(locator, before);
-  const fold = ["status", "wake_at", "updated_at", "steps"].map((name) => run[name] ?? null);
   const length = Number(run["length"]) - by;
   sql.shorten.run(
     by,
     before,
     chapterSum(locator, run["chapter"] ?? null, before, run["reads_from"] ?? null),
-    headSum(locator, fold, { length, deleted: false }),
+    headSum(
+      locator,
+      fold.map((name) => run[name] ?? null),
+      { length, deleted: false },
+    ),
     locator,
   );
 }

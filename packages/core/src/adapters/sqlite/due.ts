@@ -8,38 +8,91 @@
  */
 
 import { DueWatch, type DueRuns } from "../../ports/due-watch.ts";
-import { inTurns, pageSize } from "../../ports/storage-kit.ts";
-import type { AppendRequest, ClaimRequest } from "../../ports/storage.ts";
+import { claimInOrder, type AboutRun, type DueRunsIndex } from "../../ports/claim-order.ts";
+import { FairTurns, pageSize } from "../../ports/storage-kit.ts";
+import type { AppendRequest, ClaimRequest, RunFlow } from "../../ports/storage.ts";
 import { systemWorld } from "../../ports/world.ts";
-import { dueRowsOf, isAnyWaiting } from "./listing.ts";
+import { listText } from "./list-text.ts";
+import { deadDrivers } from "./listing.ts";
 import { thisProcess } from "./process.ts";
-import { claimableRows } from "./slots.ts";
+import { useOf } from "./slots.ts";
 import type { Row, Statements } from "./statements.ts";
 import { checkRun } from "./sums.ts";
 
-interface ClaimTurn {
+export interface ClaimTurn {
   readonly now: number;
   /** The workflow whose turn is first. */
   readonly turn: number;
-  readonly path: string;
+  readonly turns: FairTurns;
 }
 
-export function isAnyDue(sql: Statements, request: ClaimRequest, now: number, turn: number): boolean {
-  const most = Math.min(1, pageSize(request.limit));
-  return claimableRows(sql, request, { now, most, turn }).some(({ length }) => length > 0);
+/** How many runs of a workflow a claim wakes up, so that it holds the file for a short time. */
+const wakeAtOnce = 1_000;
+
+/** True when a claim has something to do. */
+export function isAnyDue(sql: Statements, request: ClaimRequest, turn: ClaimTurn): boolean {
+  const { workflow, dueAt, limit } = request;
+  if (pageSize(limit) === 0) return false;
+  if (workflow.some((name) => sql.isAnyAwake.get(name, dueAt) !== undefined)) return true;
+  return (
+    claimInOrder(indexOf(sql, request, turn.now), { ...request, limit: 1 }, { ...turn, peek: true }).length >
+    0
+  );
 }
 
-/** Takes due runs, one of each workflow in turn, and makes them quiet. Part of a commit. */
-export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, path }: ClaimTurn): Row[] {
-  const { limit, quietMs } = request;
-  const most = pageSize(limit);
-  const taken = inTurns(claimableRows(sql, request, { now, most, turn }), most, turn);
+/** Takes due runs and makes them quiet. Part of a commit. */
+export function claimRows(sql: Statements, request: ClaimRequest, turn: ClaimTurn, path: string): Row[] {
+  const { workflow, dueAt, quietMs } = request;
+  const { now } = turn;
+  for (const name of workflow) sql.wakeUp.run(name, dueAt, wakeAtOnce);
+  const taken = claimInOrder(indexOf(sql, request, now), request, turn);
   for (const row of taken) checkRun(row, path);
   for (const { locator = null, slot = null, lease_until: leaseUntil } of taken) {
     (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
     if (slot !== null) sql.claimSlot.run(now + quietMs, thisProcess, locator);
   }
   return taken;
+}
+
+/** The due runs of the file, as a claim walks them. */
+function indexOf(
+  sql: Statements,
+  { workflow, version, dueAt }: ClaimRequest,
+  now: number,
+): DueRunsIndex<Row> {
+  const dead = JSON.stringify(deadDrivers(sql, workflow));
+  const versions = version === undefined ? null : JSON.stringify(version);
+  const given = [dueAt, now, dead, versions];
+  return {
+    nextFair: (name, after) =>
+      textOf((after === null ? sql.firstFair : sql.nextFair).get(name, after ?? "", ...given)),
+    due: ({ workflow: name, fair }, most) => sql.dueOfFair.all(name, fair, ...given, most) as Row[],
+    nextSlot: ({ workflow: name, fair }, after) => textOf(sql.nextSlot.get(name, fair, ...given, after)),
+    dueOfSlot: ({ workflow: name, fair }, slot, most) =>
+      sql.dueOfSlot.all(name, fair, ...given, slot, most) as Row[],
+    taken: (name, slot) => {
+      const { driven, claimed } = useOf(sql, { workflow: name, slot }, now);
+      return driven + claimed;
+    },
+    about: aboutRow,
+  };
+}
+
+function textOf(row: unknown): string | null {
+  const [value] = Object.values(Object(row) as Row);
+  return value === undefined || value === null ? null : String(value);
+}
+
+function aboutRow(row: Row): AboutRun {
+  const { slot = null, flow = null } = row;
+  const { weight } = flow === null ? {} : (JSON.parse(String(flow)) as RunFlow);
+  return {
+    id: Number(row["id"]),
+    order: Number(row["due_order"]),
+    fair: String(row["fair"]),
+    ...(slot !== null && { slot: String(slot) }),
+    ...(weight !== undefined && { weight }),
+  };
 }
 
 const pollMs = 20;
@@ -107,20 +160,30 @@ export class DuePoll {
 }
 
 /** When one of these runs is due next. Costs the same however many runs wait for their time. */
-function nextDueOf(sql: Statements, of: DueRuns, now: number): number | null {
-  // Those of dead drivers are looked for among all that are due, so only if there are no others.
-  if (isAnyWaiting(sql, of, now)) return now;
-  if (dueRowsOf(sql, of, { dueAt: now, now, most: 1 }).some(({ length }) => length > 0)) return now;
-  const { workflow, version } = of;
-  const statements =
-    version === undefined ? [sql.nextWake, sql.nextVisible] : [sql.nextWakeOf, sql.nextVisibleOf];
-  const names =
-    version === undefined
-      ? workflow.map((name) => [name])
-      : workflow.flatMap((name) => version.map((one) => [name, one]));
-  const times = statements.flatMap((statement) =>
-    names.map((each) => (statement.get(...each, now) as Row)["at"]),
+function nextDueOf(sql: Statements, { workflow, version }: DueRuns, now: number): number | null {
+  const request = { workflow, version, dueAt: now, limit: 1, quietMs: 0 };
+  if (isAnyFree(sql, request, now)) return now;
+  const names = workflow.flatMap((name) => (version ?? [null]).map((one) => [name, now, one] as const));
+  const times = [sql.nextWake, sql.nextVisible, sql.nextVisibleAsleep].flatMap((statement) =>
+    names.map((each) => (statement.get(...each) as Row | undefined)?.["at"]),
   );
   const known = times.filter((at) => typeof at === "number");
   return known.length === 0 ? null : Math.min(...known);
+}
+
+/** True when one of these runs is due and nobody drives it, whether it has a slot or not. */
+function isAnyFree(sql: Statements, request: ClaimRequest, now: number): boolean {
+  if (
+    claimInOrder(indexOf(sql, request, now), request, { turns: new FairTurns(), turn: 0, peek: true })
+      .length > 0
+  )
+    return true;
+  const asleep = { now, dead: [] };
+  return request.workflow.some((workflow) => {
+    const { text, values } = listText(
+      { workflow, asleep: true, version: request.version, dueAt: now },
+      asleep,
+    );
+    return sql.list(text, [...values, 1]).length > 0;
+  });
 }

@@ -3,7 +3,7 @@
 import { readCursor, tagsOf } from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { addFilters, foundIn, hasTag } from "./finding.ts";
-import { dueRuns, dueRunsOf, dueRunsOfVersion, endedRuns } from "./indexes.ts";
+import { asleepRuns, dueRunsOf, dueRunsOfVersion, endedRuns, isAsleep, isDueRow } from "./due-statements.ts";
 import type { Row, Value } from "./statements.ts";
 
 export interface DueNow {
@@ -12,10 +12,15 @@ export interface DueNow {
   readonly dead: readonly string[];
 }
 
-/** A query for at most one workflow and one parent, and of due runs for at most one version. */
+/**
+ * A query for at most one workflow and one parent. Of due runs it is for one workflow, and for those that are asleep, or of
+ * one key of `fair`, or of one version.
+ */
 export type TextQuery = ListQuery & {
   readonly workflow?: string | undefined;
   readonly parent?: string | undefined;
+  readonly asleep?: true;
+  readonly fair?: string;
 };
 
 /** `last` is the last row that may still be on the page. */
@@ -45,6 +50,8 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
   }
   if (endedBefore !== undefined) and("ended_at < ? AND blocked IS NULL", endedBefore);
   if (dueAt !== undefined) {
+    and(query.asleep === true ? isAsleep : isDueRow);
+    if (query.fair !== undefined) and("fair = ?", query.fair);
     and("wake_at <= ?", dueAt);
     // A driver that died may have claimed the run before: its quiet time ends with it, like its lease.
     and(
@@ -58,18 +65,18 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
 }
 
 /** The column of the time by which a list is sorted; `null` for one that begins with the newest run. */
-export function timeOf({ dueAt, endedBefore }: ListQuery): "wake_at" | "ended_at" | null {
-  if (dueAt !== undefined) return "wake_at";
+export function timeOf({ dueAt, endedBefore }: ListQuery): "due_order" | "ended_at" | null {
+  if (dueAt !== undefined) return "due_order";
   return endedBefore === undefined ? null : "ended_at";
 }
 
 function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => void): string {
-  const { workflow, status } = query;
+  const { status } = query;
   const time = timeOf(query);
   if (time === null)
     return foundIn(query, and) ?? (status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs");
   for (const tag of tagsOf(query).slice(0, 1)) and(hasTag, ...tag);
   if (time === "ended_at") return endedRuns;
-  if (workflow === undefined) return dueRuns;
+  if (query.asleep === true) return asleepRuns;
   return typeof query.version === "string" ? dueRunsOfVersion : dueRunsOf;
 }

@@ -1,10 +1,9 @@
 /**
  * Lists of runs. Each workflow of a query is asked on its own, in the order of its index, and the replies are merged,
  * so that a list of some workflows costs nothing for the runs of others. Runs that have ended are asked by workflow and
- * status, in the order in which they ended.
+ * status, in the order in which they ended; due runs by workflow and key of `fair` or version, in the order of due runs.
  */
 
-import type { DueRuns } from "../../ports/due-watch.ts";
 import {
   endStatuses,
   pageSize,
@@ -23,7 +22,7 @@ export function listRows(sql: Statements, query: ListQuery, now: number): Row[] 
   const { workflow: _, parent: __, ...rest } = query;
   // A query for no workflow asks for nothing, and its cursor must be valid all the same.
   readCursor(query.cursor);
-  const due = { now, dead: query.dueAt === undefined ? [] : deadDrivers(sql, query, query.dueAt, now) };
+  const due = { now, dead: query.dueAt === undefined ? [] : deadDrivers(sql, workflowsOf(query)) };
   const most = pageSize(query.limit) + 1;
   let found: Row[] = [];
   for (const part of partsOf(sql, query)) {
@@ -34,7 +33,7 @@ export function listRows(sql: Statements, query: ListQuery, now: number): Row[] 
   return found;
 }
 
-type Part = Pick<TextQuery, "workflow" | "status" | "parent" | "version">;
+type Part = Pick<TextQuery, "workflow" | "status" | "parent" | "version" | "asleep" | "fair">;
 
 /** The parts of a query that have an index to themselves. */
 function partsOf(sql: Statements, query: ListQuery): Part[] {
@@ -45,67 +44,41 @@ function partsOf(sql: Statements, query: ListQuery): Part[] {
 function partsOfWorkflows(sql: Statements, query: ListQuery): Part[] {
   const workflows = workflowsOf(query);
   const time = timeOf(query);
-  // Due runs of some versions are listed version by version, each in the order of its index.
-  const versions = time === "wake_at" ? (versionsOf(query)?.map((version) => ({ version })) ?? [{}]) : [{}];
-  if (time !== "ended_at")
-    return (workflows?.map((workflow) => ({ workflow })) ?? [{}]).flatMap((part) =>
-      versions.map((version) => ({ ...part, ...version })),
-    );
+  if (time === null) return workflows?.map((workflow) => ({ workflow })) ?? [{}];
+  if (time === "due_order")
+    return (workflows ?? namesFrom(sql.nextWorkflow)).flatMap((workflow) => duePartsOf(sql, workflow, query));
   const statuses = endStatuses.filter((status) => query.status === undefined || query.status === status);
   return statuses.flatMap((status) =>
-    (workflows ?? endedWorkflows(sql)).map((workflow) => ({ workflow, status })),
+    (workflows ?? namesFrom(sql.nextEndedWorkflow)).map((workflow) => ({ workflow, status })),
   );
 }
 
-/** The workflows that have a run which has ended. */
-function endedWorkflows({ nextEndedWorkflow }: Statements): string[] {
+/** Those that wait for a time, and those that do not, by version or by key of `fair`. */
+function duePartsOf({ fairKey }: Statements, workflow: string, query: ListQuery): Part[] {
+  const parts: Part[] = [{ workflow, asleep: true }];
+  const versions = versionsOf(query);
+  if (versions !== null) return [...parts, ...versions.map((version) => ({ workflow, version }))];
+  for (let after: Value = null; ;) {
+    const row = fairKey.get(workflow, after) as Row | undefined;
+    if (row === undefined) return parts;
+    after = String(row["fair"]);
+    parts.push({ workflow, fair: after });
+  }
+}
+
+/** All names, from one to the next. A name may be empty: a journal without a workflow has such a name, and is never due. */
+function namesFrom(next: Statements["nextWorkflow"]): string[] {
   const names: string[] = [];
   for (let name: Value = ""; ;) {
-    // A name may be empty: a journal without a workflow has such a name, and its run never ends.
-    name = (nextEndedWorkflow.get(name) as Row)["name"] ?? null;
+    name = (next.get(name) as Row)["name"] ?? null;
     if (name === null) return names;
     names.push(String(name));
   }
 }
 
-/** True when one of these runs is due, and its driver did not die. Costs the same however many runs wait. */
-export function isAnyWaiting(sql: Statements, { workflow, version }: DueRuns, now: number): boolean {
-  const due = { now, dead: [] };
-  return workflow.some((name) =>
-    (versionsOf({ version }) ?? [undefined]).some((one) => {
-      const { text, values } = listText({ workflow: name, version: one, dueAt: now }, due);
-      return sql.list(text, [...values, 1]).length > 0;
-    }),
-  );
-}
-
-/** The due runs of each workflow, those that are due longest first: at most `most` of each. */
-export function dueRowsOf(
-  sql: Statements,
-  { workflow, version }: DueRuns,
-  { dueAt, now, most }: { readonly dueAt: number; readonly now: number; readonly most: number },
-): Row[][] {
-  const workflows = [...new Set(workflow)];
-  const due = { now, dead: deadDrivers(sql, { workflow: workflows }, dueAt, now) };
-  return workflows.map((name) => {
-    let found: Row[] = [];
-    for (const one of versionsOf({ version }) ?? [undefined]) {
-      const { text, values } = listText({ workflow: name, version: one, dueAt }, due);
-      found = merged(found, sql.list(text, [...values, most]), "wake_at").slice(0, most);
-    }
-    return found;
-  });
-}
-
-/** Processes that have a lease on a due run, and are dead. */
-export function deadDrivers(
-  { drivers, driversOf }: Statements,
-  query: ListQuery,
-  dueAt: number,
-  now: number,
-): string[] {
-  const found =
-    workflowsOf(query)?.flatMap((workflow) => driversOf.all(workflow, dueAt, now)) ?? drivers.all(dueAt, now);
+/** Processes that have a run of these workflows, and are dead. */
+export function deadDrivers(sql: Statements, workflows: readonly string[] | null): string[] {
+  const found = (workflows ?? namesFrom(sql.nextWorkflow)).flatMap((workflow) => sql.driversOf.all(workflow));
   return [...new Set(found.map(({ process }) => String(process)))].filter(isDead);
 }
 

@@ -10,6 +10,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import { dueTables } from "./due-statements.ts";
 import { limitTables } from "./limit-statements.ts";
 
 /** "durb" in the file's header marks it as a file of this library. */
@@ -174,7 +175,7 @@ const reporting = `ALTER TABLE runs ADD COLUMN report TEXT;
  */
 export const additions: readonly Addition[] = [
   {
-    sign: "runs_due_by_workflow",
+    sign: "named_again_by_name",
     text: `ALTER TABLE runs ADD COLUMN chapter INTEGER;
    ALTER TABLE runs ADD COLUMN dropped INTEGER;
    ALTER TABLE runs ADD COLUMN reads_from TEXT;
@@ -217,6 +218,7 @@ export const additions: readonly Addition[] = [
     sign: "runs_by_slot",
     text: [ended, finding, scheduling, pausing, reporting, limitTables].join("\n"),
   },
+  { sign: "runs_due_in_order", text: dueTables },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

@@ -6,26 +6,12 @@
  * sqlite-slots.2. An append extends a live lease. One that has expired is taken again by `lease`, which counts.
  * sqlite-slots.3. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
  *     The claim of a dead process is over.
- * sqlite-slots.4. A claim looks at each slot once, however many runs wait for it.
  */
 
 import { singletonConflict } from "../../ports/storage-kit.ts";
-import type { AppendRequest, ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
+import type { AppendRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { deadDrivers, dueRowsOf } from "./listing.ts";
 import type { Row, Statements } from "./statements.ts";
-
-interface Due {
-  readonly now: number;
-  readonly most: number;
-  readonly turn: number;
-}
-
-/**
- * A workflow may have runs from before it had slots. Behind many others, they are looked for in one of so many claims, and
- * so are those of dead drivers: both cost as much as there are runs that wait.
- */
-const [peek, everyTurns] = [200, 64];
 
 /** Refuses a new run whose singleton another run has. */
 export function refuseSingleton(sql: Statements, { locator, position, head }: AppendRequest): void {
@@ -48,11 +34,11 @@ export function isLate(
 /** Records what the head says about slots and times. Appends change it only where there is a time. */
 export function keepFlow(sql: Statements, { locator, position, head: { flow } }: AppendRequest): void {
   if (flow === undefined || (position > 0 && flow.startAt === undefined)) return;
-  sql.setFlow.run(JSON.stringify(flow), flow.slot ?? null, flow.singleton ?? null, locator);
+  sql.setFlow.run(JSON.stringify(flow), flow.slot ?? null, flow.singleton ?? null, flow.fair ?? "", locator);
 }
 
 /** How many runs have this slot now, and which of their processes are dead. */
-function useOf(
+export function useOf(
   sql: Statements,
   { workflow, slot, but = "" }: { readonly workflow: string; readonly slot: string; readonly but?: string },
   now: number,
@@ -76,45 +62,13 @@ export function isFull(sql: Statements, run: Row, slots: SlotLimits | undefined,
   return full;
 }
 
-/** The due runs of each workflow that may be claimed, those that are due longest first: at most `most` of each. */
-export function claimableRows(sql: Statements, request: ClaimRequest, { now, most, turn }: Due): Row[][] {
-  const { workflow, version, dueAt, slots = {} } = request;
-  const names = [...new Set(workflow)];
-  const limited = names.filter((name) => slots[name] !== undefined);
-  if (limited.length === 0) return dueRowsOf(sql, request, { dueAt, now, most });
-  const versions = version === undefined ? null : JSON.stringify(version);
-  return names.map((name) => {
-    const limit = slots[name];
-    if (limit === undefined)
-      return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
-    const isWide = turn % everyTurns === 0;
-    const dead = isWide ? deadDrivers(sql, { workflow: [name] }, dueAt, now) : [];
-    const within = isWide ? -1 : most + peek;
-    const given = [name, dueAt, now, JSON.stringify(dead), versions, within, most];
-    const found = sql.dueWithoutSlot.all(...given) as Row[];
-    for (const { slot } of sql.slotsOf.all(name) as Row[]) {
-      const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
-      const free = Math.min(limit - driven - claimed, most);
-      const given = [name, String(slot), dueAt, now, JSON.stringify(dead), versions, free];
-      if (free > 0) found.push(...(sql.dueOfSlot.all(...given) as Row[]));
-    }
-    return found.toSorted(
-      (a, b) => Number(a["wake_at"]) - Number(b["wake_at"]) || Number(a["id"]) - Number(b["id"]),
-    );
-  });
-}
-
-/** What is taken and waits, of all runs that have a slot. */
+/** What is taken and waits, of all slots that have due runs. */
 function slotUse(sql: Statements, now: number): SlotUse[] {
-  const workflows = (sql.workflowsWithSlots.all() as Row[]).map((row) => String(row["workflow"]));
-  return workflows.toSorted().flatMap((workflow) =>
-    (sql.slotsOf.all(workflow) as Row[]).flatMap((row): SlotUse[] => {
-      const slot = String(row["slot"]);
-      const { driven: taken } = useOf(sql, { workflow, slot }, now);
-      const due = Number((sql.waitingOfSlot.get(workflow, slot, now) as Row)["runs"]);
-      return due === 0 ? [] : [{ workflow, slot, taken, waiting: Math.max(0, due - taken) }];
-    }),
-  );
+  return (sql.dueInSlots.all(now) as Row[]).map((row) => {
+    const [workflow, slot] = [String(row["workflow"]), String(row["slot"])];
+    const { driven: taken } = useOf(sql, { workflow, slot }, now);
+    return { workflow, slot, taken, waiting: Math.max(0, Number(row["runs"]) - taken) };
+  });
 }
 
 interface Access {

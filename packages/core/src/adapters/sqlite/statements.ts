@@ -1,17 +1,17 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { noted } from "../../ports/storage-kit.ts";
+import { dueSinceOf, noted } from "../../ports/storage-kit.ts";
 import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
-import { dueRuns, dueRunsOf, dueRunsOfVersion, endedRuns } from "./indexes.ts";
+import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 export type Statements = ReturnType<typeof statements>;
 
-const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0`;
-const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
+const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, due_order = ?, head_sum = ?,
+         asleep = ifnull(?2 > 0, 0), length = length + 1, quiet_until = 0`;
 /** How many batches a journal has, with those that were dropped. */
 const wholeLength = "length + ifnull(dropped, 0)";
 /** Matches the same run at the same length, and not an earlier run with its id. */
@@ -20,7 +20,7 @@ const unmoved =
 
 export function statements(database: DatabaseSync) {
   const [append, read, lease] = [appending(database), reading(database), leasing(database)];
-  return { ...append, ...read, ...lease, ...dropping(database), ...limiting(database) };
+  return { ...append, ...read, ...lease, ...dropping(database), ...dueWork(database), ...limiting(database) };
 }
 
 /** An append: the head, the batch, its blobs and the readers. */
@@ -28,14 +28,14 @@ function appending(database: DatabaseSync) {
   return {
     create: database.prepare(
       `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
-         about_sum, status, wake_at, updated_at, steps, head_sum, owner, process, lease_until, length)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
+         about_sum, status, wake_at, updated_at, steps, due_order, head_sum, owner, process, lease_until, length, asleep)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ifnull(?10 > 0, 0)) ON CONFLICT (locator) DO NOTHING`,
     ),
     grow: database.prepare(`${grown} ${unmoved}`),
     // Most appends change neither the status nor the driver. Naming no indexed column, this one writes two pages less.
     growOn: database.prepare(
       `UPDATE runs SET updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0, lease_until = ?
-         ${unmoved} AND status = ? AND wake_at IS ? AND owner = ? AND process = ?`,
+         ${unmoved} AND status = ? AND wake_at IS ? AND due_order IS ? AND owner = ? AND process = ?`,
     ),
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
@@ -82,26 +82,6 @@ function reading(database: DatabaseSync) {
       `SELECT position, named_again.name, body, sum FROM named_again LEFT JOIN blobs ON blobs.name = named_again.name
          WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
-    drivers: database.prepare(`SELECT DISTINCT process FROM ${dueRuns} WHERE ${withLiveDriver}`),
-    driversOf: database.prepare(
-      `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
-    ),
-    nextWakeOf: database.prepare(
-      `SELECT min(wake_at) AS at FROM ${dueRunsOfVersion}
-         WHERE workflow = ? AND version = ? AND wake_at > ? AND deleted = 0`,
-    ),
-    nextVisibleOf: database.prepare(
-      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOfVersion}
-         WHERE workflow = ? AND version = ? AND wake_at <= ? AND deleted = 0`,
-    ),
-    nextWake: database.prepare(
-      `SELECT min(wake_at) AS at FROM ${dueRunsOf} WHERE workflow = ? AND wake_at > ? AND deleted = 0`,
-    ),
-    // Runs that are due and have a driver or are quiet: as many as the fleet drives, not as many as wait.
-    nextVisible: database.prepare(
-      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOf}
-         WHERE workflow = ? AND wake_at <= ? AND deleted = 0`,
-    ),
     // From one name to the next, so that it costs as many steps as there are names.
     nextEndedWorkflow: database.prepare(
       `SELECT min(workflow) AS name FROM ${endedRuns} WHERE ended_at IS NOT NULL AND deleted = 0 AND workflow > ?`,
@@ -140,7 +120,9 @@ function leasing(database: DatabaseSync) {
     quietAndUnlease: database.prepare(
       "UPDATE runs SET quiet_until = ?, owner = NULL, process = NULL, lease_until = NULL WHERE locator = ?",
     ),
-    hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
+    hide: database.prepare(
+      "UPDATE runs SET deleted = 1, wake_at = NULL, due_order = NULL, head_sum = ? WHERE locator = ?",
+    ),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,
@@ -200,12 +182,14 @@ export function headOf(row: Row): RunHead {
   const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
   const report = row["report"] ?? null;
   const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
+  const limits = flow === null ? undefined : (JSON.parse(String(flow)) as RunFlow);
   return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
     workflow: String(row["workflow"]),
     status: String(row["status"]) as RunStatus,
     wakeAt: row["wake_at"] as number | null,
+    dueSince: dueSinceOf(row["due_order"] as number | null, limits),
     createdAt: Number(row["created_at"]),
     updatedAt: Number(row["updated_at"]),
     steps: Number(row["steps"]),
@@ -215,7 +199,7 @@ export function headOf(row: Row): RunHead {
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
     ...(report !== null && { report: String(report) }),
-    ...(flow !== null && { flow: JSON.parse(String(flow)) as RunFlow }),
+    ...(limits !== undefined && { flow: limits }),
     ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
     ...(version !== null && { version: String(version) }),
   };

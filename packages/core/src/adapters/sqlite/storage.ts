@@ -13,7 +13,7 @@ import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
 import type { ScheduleStore } from "../../ports/schedules.ts";
-import { pageSize } from "../../ports/storage-kit.ts";
+import { FairTurns, pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -32,7 +32,7 @@ import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
 import { dropChapters } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
-import { claimRows, DuePoll, isAnyDue } from "./due.ts";
+import { claimRows, DuePoll, isAnyDue, type ClaimTurn } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
 import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
@@ -77,6 +77,7 @@ export class SqliteStorage implements Storage {
   readonly limits: StorageLimits;
   #closing: Promise<void> | null = null;
   #claims = 0;
+  readonly #turns = new FairTurns();
 
   constructor(options: string | SqliteOptions) {
     const given: SqliteOptions = typeof options === "string" ? { path: options } : options;
@@ -171,7 +172,7 @@ export class SqliteStorage implements Storage {
       const page = rows.slice(0, limit);
       for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
-      const time = timeOf(query) ?? "wake_at";
+      const time = timeOf(query) ?? "due_order";
       const next = last === undefined ? null : `${Number(last[time])}:${Number(last["id"])}`;
       return { runs: page.map(listedHead), next };
     });
@@ -180,10 +181,9 @@ export class SqliteStorage implements Storage {
   async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
     // An idle worker takes no lock of the file.
     const turn = this.#claims++;
-    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now(), turn)))) return [];
-    const rows = await this.#write(() =>
-      claimRows(this.#sql, request, { now: this.#now(), turn, path: this.path }),
-    );
+    const at = (): ClaimTurn => ({ now: this.#now(), turn, turns: this.#turns });
+    if (!(await this.#read(() => isAnyDue(this.#sql, request, at())))) return [];
+    const rows = await this.#write(() => claimRows(this.#sql, request, at(), this.path));
     return rows.map(listedHead);
   }
 

@@ -27,7 +27,10 @@ export function blobSum(name: string, body: string): number {
   return crc32(body, crc32(name));
 }
 
-/** Checksum of the columns that change with every append; `fold` is status, wake time, time of update and steps. */
+/**
+ * Checksum of the columns that change with every append; `fold` is status, wake time, time of update and steps. The place
+ * among due runs is not one of them: nothing but the order in which runs are taken rests on it.
+ */
 export function headSum(
   locator: string,
   fold: readonly Value[],
@@ -44,7 +47,8 @@ export function sumOf(values: readonly Value[]): number {
 }
 
 const about = ["locator", "run_id", "workflow", "created_at", "label", "parent", "ancestors"] as const;
-const fold = ["status", "wake_at", "updated_at", "steps"] as const;
+/** The columns of `headSum`. */
+export const fold = ["status", "wake_at", "updated_at", "steps"] as const;
 const chapter = ["chapter", "dropped", "reads_from"] as const;
 
 function pick(row: Row, names: readonly string[]): Value[] {

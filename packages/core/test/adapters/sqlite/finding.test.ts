@@ -47,12 +47,17 @@ describe("searches use an index", () => {
     [{ q: "x", status: "failed" }, "runs_by_label (label>? AND label<?)", true],
     [{ q: "x", cursor: "1:2" }, "tags_by_value (value>? AND value<?)", true],
     [{ q: "x" }, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)", true],
+    [{ dueAt: 1, workflow: "w", version: "1" }, "runs_due_by_version (workflow=? AND version=?)", true],
     [
-      { dueAt: 1, workflow: "w", version: "1" },
-      "runs_due_by_version (workflow=? AND version=? AND wake_at<?)",
+      { dueAt: 1, workflow: "w", fair: "", tags: { a: "1" } },
+      "runs_due_in_order (workflow=? AND fair=?)",
       true,
     ],
-    [{ dueAt: 1, workflow: "w", tags: { a: "1" } }, "runs_due_by_workflow (workflow=? AND wake_at<?)", true],
+    [
+      { dueAt: 1, workflow: "w", asleep: true },
+      "runs_asleep (workflow=? AND wake_at>? AND wake_at<?)",
+      false,
+    ],
   ] as const)("%o", async (query, index, isSorted) => {
     const storage = new SqliteStorage(pathOf());
     const { text, values } = listText(query, { now: 1, dead: [] });

@@ -123,6 +123,7 @@ export class History {
       workflow: "w",
       status: "running",
       wakeAt: 0,
+      dueSince: now,
       steps: 0,
       label: null,
       parent: null,

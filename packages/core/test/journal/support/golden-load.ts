@@ -18,6 +18,7 @@ export async function loadGolden(
       workflow: "",
       status: "suspended",
       wakeAt: null,
+      dueSince: null,
       createdAt: Number(/"at":(\d+)/.exec(texts[0] ?? "")?.[1]),
       updatedAt: 0,
       steps: 0,

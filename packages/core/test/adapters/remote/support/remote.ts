@@ -19,6 +19,7 @@ export function headOf(changes: Partial<RunHead> = {}): RunHead {
     workflow: "loan",
     status: "running",
     wakeAt: 0,
+    dueSince: changes.wakeAt === undefined ? 1_000 + made : changes.wakeAt,
     createdAt: 1_000 + made,
     updatedAt: 1_000 + made,
     steps: 0,

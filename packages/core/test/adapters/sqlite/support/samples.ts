@@ -9,6 +9,7 @@ export function headOf(locator: string, changes: Partial<RunHead> = {}): RunHead
     workflow: "sample",
     status: "running",
     wakeAt: 1,
+    dueSince: changes.wakeAt === undefined ? 1 : changes.wakeAt,
     createdAt: 1,
     updatedAt: 1,
     steps: 0,

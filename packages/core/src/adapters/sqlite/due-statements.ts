@@ -1,0 +1,102 @@
+/** The SQL of due runs: their order, and who drives them. Values are bound, never written into the text (H65). */
+
+import type { DatabaseSync } from "node:sqlite";
+
+/** The words of the partial indexes: a query that uses one repeats them. */
+export const isDueRow = "asleep = 0 AND wake_at IS NOT NULL AND deleted = 0";
+export const isAsleep = "asleep = 1 AND wake_at IS NOT NULL AND deleted = 0";
+const isDriven = "process IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0";
+
+/** Due runs of a workflow and a key of `fair`, in their order. */
+export const dueRunsOf = "runs INDEXED BY runs_due_in_order";
+/** Due runs of a workflow and a version, in their order. */
+export const dueRunsOfVersion = "runs INDEXED BY runs_due_by_version";
+/** Runs of a workflow that wait for a time, those of the earliest time first. */
+export const asleepRuns = "runs INDEXED BY runs_asleep";
+const drivenRuns = "runs INDEXED BY runs_driven";
+/** Runs that have ended, in the order in which they ended. */
+export const endedRuns = "runs INDEXED BY runs_ended";
+
+/**
+ * What files of this build have in addition. See `additions` in schema.ts.
+ *
+ * - `due_order` is when a run became due, or will, less its priority. Due runs are taken in this order.
+ * - A run that waits for a time is `asleep` until a claim finds that the time has come. So runs that wait cost a claim
+ *   nothing, however many there are and whatever their priority is.
+ */
+export const dueTables = `ALTER TABLE runs ADD COLUMN due_order REAL;
+   ALTER TABLE runs ADD COLUMN asleep INTEGER NOT NULL DEFAULT 0;
+   ALTER TABLE runs ADD COLUMN fair TEXT NOT NULL DEFAULT '';
+   UPDATE runs SET due_order = CASE WHEN wake_at > 0 THEN wake_at ELSE updated_at END, asleep = wake_at > 0
+     WHERE wake_at IS NOT NULL;
+   DROP INDEX runs_due;
+   DROP INDEX runs_due_by_workflow;
+   DROP INDEX runs_due_by_version;
+   DROP INDEX runs_by_slot;
+   CREATE INDEX runs_due_in_order ON runs (workflow, fair, due_order) WHERE ${isDueRow};
+   CREATE INDEX runs_due_by_version ON runs (workflow, version, due_order) WHERE version IS NOT NULL AND ${isDueRow};
+   CREATE INDEX runs_asleep ON runs (workflow, wake_at) WHERE ${isAsleep};
+   CREATE INDEX runs_by_slot ON runs (workflow, fair, slot, due_order) WHERE slot IS NOT NULL AND ${isDueRow};
+   CREATE INDEX runs_driven ON runs (workflow, process) WHERE ${isDriven};`;
+
+/** A run that nobody drives or has claimed. A driver that died may have claimed it before: its quiet time ends with it. */
+const isFree = (now: string, dead: string): string =>
+  `(quiet_until <= ${now} AND (lease_until IS NULL OR lease_until <= ${now}) OR process IN (SELECT value FROM json_each(${dead})))`;
+
+/** Parameters: workflow, key of `fair`, time by which it is due, now, dead processes, versions. */
+const wanted = `wake_at <= ?3 AND ${isDueRow} AND ${isFree("?4", "?5")}
+         AND (?6 IS NULL OR version IN (SELECT value FROM json_each(?6)))`;
+const bySlot = `runs INDEXED BY runs_by_slot WHERE workflow = ?1 AND fair = ?2 AND slot IS NOT NULL`;
+
+export function dueWork(database: DatabaseSync) {
+  return {
+    /** Runs whose time has come are asleep no longer. */
+    wakeUp: database.prepare(
+      `UPDATE runs SET asleep = 0 WHERE id IN (
+         SELECT id FROM ${asleepRuns} WHERE workflow = ? AND wake_at <= ? AND ${isAsleep} ORDER BY wake_at LIMIT ?)`,
+    ),
+    isAnyAwake: database.prepare(
+      `SELECT 1 FROM ${asleepRuns} WHERE workflow = ? AND wake_at <= ? AND ${isAsleep} LIMIT 1`,
+    ),
+    firstFair: database.prepare(
+      `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND fair >= ?2 AND ${wanted} ORDER BY fair, due_order LIMIT 1`,
+    ),
+    nextFair: database.prepare(
+      `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND fair > ?2 AND ${wanted} ORDER BY fair, due_order LIMIT 1`,
+    ),
+    dueOfFair: database.prepare(
+      `SELECT * FROM ${dueRunsOf} WHERE workflow = ?1 AND fair = ?2 AND ${wanted} ORDER BY due_order, id LIMIT ?7`,
+    ),
+    /** The next key of `fair` with runs that are due, whether they have a driver or not. */
+    fairKey: database.prepare(
+      `SELECT min(fair) AS fair FROM ${dueRunsOf} WHERE workflow = ?1 AND (?2 IS NULL OR fair > ?2) AND ${isDueRow}
+         HAVING min(fair) IS NOT NULL`,
+    ),
+    nextSlot: database.prepare(
+      `SELECT slot FROM ${bySlot} AND (?7 IS NULL OR slot > ?7) AND ${wanted} ORDER BY slot, due_order LIMIT 1`,
+    ),
+    dueOfSlot: database.prepare(
+      `SELECT * FROM ${bySlot} AND slot = ?7 AND ${wanted} ORDER BY due_order, id LIMIT ?8`,
+    ),
+    driversOf: database.prepare(
+      `SELECT DISTINCT process FROM ${drivenRuns} WHERE workflow = ? AND ${isDriven}`,
+    ),
+    /** From one name to the next, so that it costs as many steps as there are names. */
+    nextWorkflow: database.prepare(
+      "SELECT min(workflow) AS name FROM runs INDEXED BY runs_by_workflow WHERE workflow > ?",
+    ),
+    nextWake: database.prepare(
+      `SELECT wake_at AS at FROM ${asleepRuns} WHERE workflow = ?1 AND wake_at > ?2 AND ${isAsleep}
+         AND (?3 IS NULL OR version = ?3) ORDER BY wake_at LIMIT 1`,
+    ),
+    // Runs that are due and have a driver or are quiet: as many as the fleet drives, not as many as wait.
+    nextVisible: database.prepare(
+      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOf}
+         WHERE workflow = ?1 AND wake_at <= ?2 AND ${isDueRow} AND (?3 IS NULL OR version = ?3)`,
+    ),
+    nextVisibleAsleep: database.prepare(
+      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${asleepRuns}
+         WHERE workflow = ?1 AND wake_at <= ?2 AND ${isAsleep} AND (?3 IS NULL OR version = ?3)`,
+    ),
+  };
+}
