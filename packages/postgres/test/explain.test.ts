@@ -24,11 +24,11 @@ const explain = [
 
 /** 20,000 runs that wait for a day, 200 that are driven, 50 that are due, 50 whose driver has gone. */
 const fill = `
-  INSERT INTO S.runs (locator, run_id, workflow, ancestors, created_at, status, wake_at, updated_at, steps, length,
+  INSERT INTO S.runs (locator, run_id, workflow, ancestors, created_at, status, wake_at, due_order, asleep, updated_at, steps, length,
       parent, owner, process, lease_until, held, held_until)
     SELECT 'l' || lpad(n::text, 17, '0'), 'run ' || n, CASE WHEN n % 7 = 0 THEN 'mail' ELSE 'loan' END, '[]', n,
       CASE WHEN kind = 'waits' THEN 'suspended' ELSE 'running' END,
-      CASE WHEN kind = 'waits' THEN now + ${day} ELSE 0 END, n, 3, 4,
+      CASE WHEN kind = 'waits' THEN now + ${day} ELSE 0 END, CASE WHEN kind = 'waits' THEN now + ${day} ELSE n END, kind = 'waits', n, 3, 4,
       CASE WHEN n % 100 = 0 THEN 'family' END,
       CASE WHEN kind IN ('driven', 'gone') THEN 'owner' END, CASE WHEN kind IN ('driven', 'gone') THEN 'elsewhere|1|2' END,
       until, until IS NOT NULL, until

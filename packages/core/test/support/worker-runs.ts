@@ -1,6 +1,6 @@
 /** Runs that are recorded and driven by nobody, as a client that only starts them, or one that died, leaves them. */
 
-import type { RunHead, Storage, World } from "@durable/core";
+import type { RunFlow, RunHead, Storage, World } from "@durable/core";
 import { encode } from "../../src/values/codec/encode.ts";
 import { writeFact } from "../../src/journal/fact-text.ts";
 import { RunJournal } from "../../src/journal/journal.ts";
@@ -9,17 +9,19 @@ import { locatorOf } from "../../src/journal/keys.ts";
 export interface Recorded {
   readonly workflow: string;
   readonly input?: unknown;
+  readonly flow?: RunFlow;
 }
 
 /** Records a run without a lease: it is due at once. Returns its locator. */
 export async function record(
   { storage, world }: { readonly storage: Storage; readonly world: World },
   runId: string,
-  { workflow, input = null }: Recorded,
+  { workflow, input = null, flow }: Recorded,
 ): Promise<string> {
   const journal = new RunJournal(locatorOf(runId), { storage, world });
   const started = { runId, workflow, version: null, input: encode(input, "input") } as const;
-  await journal.append([writeFact({ kind: "run.started", ...started }, world.now())], { lease: null });
+  const fact = { kind: "run.started", ...started, ...(flow !== undefined && { flow }) } as const;
+  await journal.append([writeFact(fact, world.now())], { lease: null });
   return journal.locator;
 }
 

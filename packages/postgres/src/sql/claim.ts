@@ -17,6 +17,24 @@ const isOfVersion = "(versions IS NULL OR r.version = ANY (versions))";
 const hasDied = "coalesce(r.process = ANY (dead), false)";
 const weight = "coalesce((r.flow::json ->> 'weight')::int, 1)";
 
+/** What is asked of runs that wait. */
+interface Waiting {
+  readonly columns: string;
+  readonly where: string;
+  readonly order: string;
+  readonly limit: string;
+}
+
+/** Runs that wait, of any version or of each of some: those of one version have an index of their own. */
+function waitingRuns(schema: string, { columns, where, order, limit }: Waiting): string {
+  const part = (of: string): string =>
+    `(SELECT ${columns} FROM ${schema}.runs r WHERE ${of} AND ${where} AND r.wake_at <= due_at AND ${isWaiting}
+        ORDER BY ${order} LIMIT ${limit})`;
+  return `${part("versions IS NULL")}
+      UNION ALL
+      (SELECT o.* FROM unnest(versions) AS v (version) CROSS JOIN LATERAL ${part("r.version = v.version")} AS o)`;
+}
+
 /** Runs whose time has come are asleep no longer. Those that another claim wakes up are left to it. */
 const wakeUp = (schema: string): string => `
 CREATE FUNCTION ${schema}.wake_up_1(workflows text[], due_at float8) RETURNS void
@@ -45,8 +63,7 @@ const nextFair = (schema: string): string => `
 CREATE FUNCTION ${schema}.next_fair_1(of_workflow text, after text, ${shared}) RETURNS text
 LANGUAGE sql STABLE ${planned} AS $$
   SELECT min(n.fair COLLATE "C") FROM (
-    (SELECT r.fair FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair > after AND ${isWaiting}
-      AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.fair LIMIT 1)
+    ${waitingRuns(schema, { columns: "r.fair", where: "r.workflow = of_workflow AND r.fair > after", order: "r.fair", limit: "1" })}
     UNION ALL
     SELECT r.fair FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair > after
   ) AS n
@@ -55,10 +72,13 @@ $$;
 
 /** The runs of one key in their order, at most `most` of them; with `most_of`, those that have a free slot. */
 const lane = (schema: string): string => {
-  const found = (limit: string, and = ""): string => `
-      (SELECT r.id, r.due_order, r.slot, r.flow FROM ${schema}.runs r
-        WHERE r.workflow = of_workflow AND r.fair = of_fair AND ${isWaiting} AND r.wake_at <= due_at AND ${isOfVersion}${and}
-        ORDER BY r.due_order, r.id LIMIT ${limit})`;
+  const found = (limit: string, and = ""): string =>
+    waitingRuns(schema, {
+      columns: "r.id, r.due_order, r.slot, r.flow",
+      where: `r.workflow = of_workflow AND r.fair = of_fair${and}`,
+      order: "r.due_order, r.id",
+      limit,
+    });
   const nextSlot = (after: string): string => `
           (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = of_fair AND r.slot IS NOT NULL
             AND ${after} AND ${isWaiting} AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.slot LIMIT 1)`;
@@ -109,7 +129,8 @@ BEGIN
   END IF;
   RETURN QUERY SELECT r.id, r.due_order, r.slot, ${weight} FROM (
     SELECT f.* FROM unnest(free_slots, free_places) AS s (slot, places) CROSS JOIN LATERAL (
-      ${found("least(s.places, most)", " AND r.slot = s.slot AND r.slot IS NOT NULL")}) AS f
+      SELECT c.* FROM (${found("least(s.places, most)", " AND r.slot = s.slot AND r.slot IS NOT NULL")}) AS c
+      ORDER BY c.due_order, c.id LIMIT least(s.places, most)) AS f
     UNION ALL
     SELECT f.* FROM (${found("most", " AND r.slot IS NULL")}) AS f
     UNION ALL
@@ -143,8 +164,8 @@ DECLARE
   per int := 8;
   total int;
 BEGIN
-  first_key := CASE WHEN EXISTS (SELECT FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = '' AND ${isWaiting}
-      AND r.wake_at <= due_at AND ${isOfVersion})
+  first_key := CASE WHEN EXISTS (
+      ${waitingRuns(schema, { columns: "r.id", where: "r.workflow = of_workflow AND r.fair = ''", order: "r.due_order", limit: "1" })})
     OR EXISTS (SELECT FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair = '')
     THEN '' ELSE ${schema}.next_fair_1(of_workflow, '', ${passed}) END;
   IF first_key IS NULL THEN RETURN; END IF;

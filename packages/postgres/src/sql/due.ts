@@ -82,7 +82,8 @@ export const nextDueText = (schema: string, versions: boolean): string => {
   SELECT ${clock("$2::float8")} AS now, min(d.at) AS at
   FROM unnest($1::text[]) AS w (name)${versions ? " CROSS JOIN unnest($3::text[]) AS v (version)" : ""} CROSS JOIN LATERAL (
     (SELECT r.wake_at AS at FROM ${schema}.runs r
-      WHERE ${isOne} AND r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted LIMIT 1)
+      WHERE ${isOne} AND r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted
+      ORDER BY r.fair, r.due_order LIMIT 1)
     UNION ALL
     (SELECT r.wake_at AS at FROM ${schema}.runs r
       WHERE ${isOne} AND r.wake_at IS NOT NULL AND r.asleep AND NOT r.held AND NOT r.deleted

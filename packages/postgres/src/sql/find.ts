@@ -25,8 +25,10 @@ CREATE INDEX runs_by_run_id ON ${schema}.runs (run_id) WHERE NOT deleted;
 CREATE INDEX runs_by_label ON ${schema}.runs (label) WHERE label IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_by_created ON ${schema}.runs (created_at, workflow) WHERE NOT deleted;
 CREATE INDEX runs_by_version ON ${schema}.runs (version, id) WHERE version IS NOT NULL AND NOT deleted;
-CREATE INDEX runs_waiting_by_version ON ${schema}.runs (workflow, version, due_order, id)
+CREATE INDEX runs_waiting_by_version ON ${schema}.runs (workflow, version, fair, due_order, id)
   WHERE version IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
+CREATE INDEX runs_asleep_by_version ON ${schema}.runs (workflow, version, wake_at, id)
+  WHERE version IS NOT NULL AND wake_at IS NOT NULL AND asleep AND NOT held AND NOT deleted;
 `;
 
 /** Rows of tags are found by the text that made them. */

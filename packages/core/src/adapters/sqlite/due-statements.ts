@@ -36,6 +36,7 @@ export const dueTables = `ALTER TABLE runs ADD COLUMN due_order REAL;
    CREATE INDEX runs_due_in_order ON runs (workflow, fair, due_order) WHERE ${isDueRow};
    CREATE INDEX runs_due_by_version ON runs (workflow, version, due_order) WHERE version IS NOT NULL AND ${isDueRow};
    CREATE INDEX runs_asleep ON runs (workflow, wake_at) WHERE ${isAsleep};
+   CREATE INDEX runs_asleep_by_version ON runs (workflow, version, wake_at) WHERE version IS NOT NULL AND ${isAsleep};
    CREATE INDEX runs_by_slot ON runs (workflow, fair, slot, due_order) WHERE slot IS NOT NULL AND ${isDueRow};
    CREATE INDEX runs_driven ON runs (workflow, process) WHERE ${isDriven};`;
 
@@ -86,8 +87,11 @@ export function dueWork(database: DatabaseSync) {
       "SELECT min(workflow) AS name FROM runs INDEXED BY runs_by_workflow WHERE workflow > ?",
     ),
     nextWake: database.prepare(
-      `SELECT wake_at AS at FROM ${asleepRuns} WHERE workflow = ?1 AND wake_at > ?2 AND ${isAsleep}
-         AND (?3 IS NULL OR version = ?3) ORDER BY wake_at LIMIT 1`,
+      `SELECT wake_at AS at FROM ${asleepRuns} WHERE workflow = ?1 AND wake_at > ?2 AND ${isAsleep} ORDER BY wake_at LIMIT 1`,
+    ),
+    nextWakeOf: database.prepare(
+      `SELECT wake_at AS at FROM runs INDEXED BY runs_asleep_by_version
+         WHERE workflow = ?1 AND wake_at > ?2 AND version = ?3 AND ${isAsleep} ORDER BY wake_at LIMIT 1`,
     ),
     // Runs that are due and have a driver or are quiet: as many as the fleet drives, not as many as wait.
     nextVisible: database.prepare(

@@ -164,9 +164,13 @@ function nextDueOf(sql: Statements, { workflow, version }: DueRuns, now: number)
   const request = { workflow, version, dueAt: now, limit: 1, quietMs: 0 };
   if (isAnyFree(sql, request, now)) return now;
   const names = workflow.flatMap((name) => (version ?? [null]).map((one) => [name, now, one] as const));
-  const times = [sql.nextWake, sql.nextVisible, sql.nextVisibleAsleep].flatMap((statement) =>
-    names.map((each) => (statement.get(...each) as Row | undefined)?.["at"]),
-  );
+  const times = names
+    .flatMap(([name, at, one]) => [
+      one === null ? sql.nextWake.get(name, at) : sql.nextWakeOf.get(name, at, one),
+      sql.nextVisible.get(name, at, one),
+      sql.nextVisibleAsleep.get(name, at, one),
+    ])
+    .map((row) => (row as Row | undefined)?.["at"]);
   const known = times.filter((at) => typeof at === "number");
   return known.length === 0 ? null : Math.min(...known);
 }
