@@ -66,6 +66,18 @@ export const plantedInEnds: readonly PlantedBug[] = [
     },
   },
   {
+    name: "undoing-before-the-code-says-how",
+    breaks: "ending.4",
+    file: "engine/engine.ts",
+    find: "if (this.ending.isBehind(this)) return this.#pause();",
+    replace: "",
+    why: "A run whose code awaits a timer of its own is blocked, because the code did not say yet how a step is undone.",
+    seenBy: {
+      test: "packages/core/test/runs/undo-crash.test.ts",
+      because: "few plans have such a timer before a step that is undone",
+    },
+  },
+  {
     name: "work-before-its-clean-up",
     breaks: "fresh-calls.1",
     file: "engine/fresh-calls.ts",
@@ -80,9 +92,9 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "undone-in-order-of-start",
     breaks: "undo.1",
-    file: "engine/undo.ts",
-    find: "undo.run(keys.toReversed())",
-    replace: "undo.run(keys)",
+    file: "engine/stop.ts",
+    find: 'all || call === "step").toReversed()',
+    replace: 'all || call === "step")',
     why: "What began first is undone first.",
   },
   {

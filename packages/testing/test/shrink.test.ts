@@ -10,7 +10,8 @@ import {
   type Program,
   type Tree,
 } from "../src/sim/index.ts";
-import { smaller } from "../src/sim/shrink.ts";
+import { smaller, smallerVersions } from "../src/sim/shrink.ts";
+import { renamedTree } from "../src/sim/tree.ts";
 
 /** Calls another step each time its function runs: randomness that is not journaled. */
 const fickle: Program = {
@@ -41,6 +42,16 @@ describe("shrink", () => {
     expect(small.actions.length).toBeLessThan(actions.length);
     expect(small.only).toEqual([]);
     expect(eventTable(simulation)).toMatch(/disk +run-\d 1: run\.started/);
+  });
+
+  test("a version that only renames waits still does, however small it gets", () => {
+    const step: Tree = { kind: "step", name: "plan", ms: 5, fails: 0, timeoutMs: null, typed: false };
+    const of = { timeoutMs: null, fallback: false, checked: false, slowMs: 0, mailed: false };
+    const tree: Tree = { kind: "sequence", nodes: [{ kind: "suspend", name: "ask", ...of }, step] };
+    const flow = { name: "flow-0", tree, changed: renamedTree(tree, true), compatible: true };
+    const versions = smallerVersions(flow);
+    expect(versions.length).toBeGreaterThan(2);
+    for (const less of versions) expect(less.changed).toEqual(renamedTree(less.tree, true));
   });
 
   test("a tree reads like code", () => {

@@ -6,6 +6,7 @@
  * ending.2. Nothing is undone while work of the code still runs: it gets a bounded time, then its result is dropped.
  *     But children that are no longer needed are cancelled first, however long that takes.
  * ending.3. From the first undone step on, only facts of the undoing are written.
+ * ending.4. Code that awaits something other than ctx gets a bounded time to say how its steps are undone.
  */
 
 import type { Fact } from "../journal/entry.ts";
@@ -17,7 +18,8 @@ import { Scope } from "./scope.ts";
 import { missedBy } from "./deadline.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { CallRegistry } from "./registry.ts";
-import { endOf, failure, type EndFact, type Finish, type Undo } from "./stop.ts";
+import type { Replay } from "./replay.ts";
+import { endOf, failure, toUndo, type EndFact, type Finish, type Undo, type Undoable } from "./stop.ts";
 
 type Failed = Extract<Fact<Json>, { kind: "run.failed" }>;
 type Failing = Extract<Fact<Json>, { kind: "run.failing" }>;
@@ -27,6 +29,13 @@ interface Run {
   readonly world: World;
   readonly options: { readonly lingerMs: number };
   wake(): void;
+}
+
+/** What the code has done in this drive. */
+interface Replayed {
+  readonly undoables: ReadonlyMap<string, Undoable>;
+  readonly calls: Pick<CallRegistry, "unfinished">;
+  readonly replay: Pick<Replay, "record" | "orphans">;
 }
 
 export class Ending {
@@ -118,6 +127,20 @@ export class Ending {
       this.#abortCode();
       this.#run.wake();
     });
+  }
+
+  /**
+   * The code has yet to say how something is undone, and awaits something other than ctx: no call of it is open, or
+   * results are there that it has not asked for. It gets the time that running work gets.
+   */
+  isBehind({ undoables, calls, replay }: Replayed): boolean {
+    if (this.abandoned || this.#settled !== null) return false;
+    const unsaid = toUndo(this.#run.journal.state).filter(({ key }) => !undoables.has(key));
+    if (unsaid.every(({ by }) => replay.record(by)?.settled)) return false;
+    const isOpen = calls.unfinished("step", "stream", "child", "spawn", "sleep", "suspend").length > 0;
+    if (isOpen && replay.orphans().length === 0) return false;
+    this.linger();
+    return true;
   }
 
   /** The code gets nothing more. Returns true once its work is over, or was waited for long enough. */

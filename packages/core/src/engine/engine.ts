@@ -308,6 +308,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.timers.deadline = null;
     this.#outbox.keepPaid();
     this.verdicts.flush();
+    if (this.ending.isBehind(this)) return this.#pause();
     if (!this.ending.close(this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0))
       return this.#pause();
     this.#fresh.drop();

@@ -2,6 +2,7 @@
 
 import type { EngineParts } from "./parts.ts";
 import type { Fact, Leftovers } from "../journal/entry.ts";
+import type { RunState } from "../journal/fold.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
 import type { Keyring } from "../journal/tokens.ts";
@@ -41,6 +42,15 @@ export interface Undoable {
   /** The time limit of a clean-up. */
   readonly timeoutMs?: number;
 }
+
+/** What is to be undone, the latest first: its key, and the key under which its undoing is recorded. */
+export function toUndo({ undoing, undoable }: RunState): { readonly key: string; readonly by: string }[] {
+  const all = undoing?.kind === "run.cancelling";
+  const calls = [...undoable].filter(([, { call }]) => all || call === "step").toReversed();
+  return calls.map(([key, { call }]) => ({ key, by: call === "step" ? key + undoSuffix : key }));
+}
+
+export const undoSuffix = "/compensate";
 
 /** What undoes a run. */
 export interface Undo {

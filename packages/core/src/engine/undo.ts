@@ -26,12 +26,12 @@ import { createContext } from "./create-context.ts";
 import type { Engine } from "./engine.ts";
 import type { Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
-import type { EndFact, Finish, Undo, Undoable } from "./stop.ts";
+import { toUndo, undoSuffix, type EndFact, type Finish, type Undo, type Undoable } from "./stop.ts";
 
 /** Begins to undo a run, or continues after a crash. */
 export function beginUndo(engine: Engine, parts: Omit<ContextParts, "continueAs" | "fail">): Undo {
   const { journal } = engine;
-  const { undoing, undoable } = journal.state;
+  const { undoing } = journal.state;
   if (undoing === null) throw new TypeError("Nothing is to be undone.");
   engine.placement.undoing = (what) => refuse(names[what] ?? what);
   const undo = new Unwinding(engine, undoing, {
@@ -39,9 +39,7 @@ export function beginUndo(engine: Engine, parts: Omit<ContextParts, "continueAs"
     continueAs: () => refuse("ctx.continueAs()"),
     fail: () => refuse("ctx.fail()"),
   });
-  const all = undoing.kind === "run.cancelling";
-  const keys = [...undoable].filter(([, { call }]) => all || call === "step").map(([key]) => key);
-  void runAs({ ...parts.owner }, () => undo.run(keys.toReversed()));
+  void runAs({ ...parts.owner }, () => undo.run());
   return undo;
 }
 
@@ -72,13 +70,12 @@ class Unwinding implements Undo {
     );
   }
 
-  async run(keys: readonly string[]): Promise<void> {
-    for (const key of keys) {
-      const { call } = this.#engine.journal.state.undoable.get(key) ?? {};
+  async run(): Promise<void> {
+    for (const { key, by } of toUndo(this.#engine.journal.state)) {
       const known = this.#engine.undoables.get(key);
-      const done = this.#engine.replay.record(call === "step" ? key + suffix : key)?.settled === true;
+      const done = this.#engine.replay.record(by)?.settled === true;
       if (known === undefined && !done) return this.#engine.block(missing(this.#engine.journal.runId, key));
-      if (call === "step") await this.#compensate(key, known);
+      if (by !== key) await this.#compensate(key, known);
       else await this.#cleanUp(key, known);
     }
     this.finish = { fact: () => this.#end() };
@@ -212,11 +209,9 @@ class CleanUpCall extends KeyedCall<CleanUpParts, void> {
   }
 }
 
-const suffix = "/compensate";
-
 /** The step that a compensation undoes; empty for any other key. */
 function undoneBy(key: string): string {
-  return key.endsWith(suffix) ? key.slice(0, -suffix.length) : "";
+  return key.endsWith(undoSuffix) ? key.slice(0, -undoSuffix.length) : "";
 }
 
 function compensateInfo(engine: Engine, key: string, info: StepInfo): CompensateInfo {

@@ -1,7 +1,7 @@
 import { createApp, durable, FatalError, type Context, type StepInfo } from "@durable/core";
 import { crashEverywhere, recorder, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
-import { kindsOf, lab } from "../support/behaviour-lab.ts";
+import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { dieAt, runOf } from "../support/behaviour-lives.ts";
 
 const faults: readonly Fault[] | undefined = inject("full") ? undefined : ["crash-before", "crash-after"];
@@ -88,4 +88,39 @@ describe("a cancel at every append of a run", () => {
       expect(ends).toEqual(new Set(["cancelled", "completed"]));
     },
   );
+});
+
+describe("code that awaited something other than ctx before a step that is undone", () => {
+  /** Fails after two steps with a wait of its own before each; `undone` has what was undone. */
+  function trip(on: Lab, ms: number, undone: string[]) {
+    return durable("trip", async (ctx) => {
+      for (const name of ["a", "b"]) {
+        await pause(on.world, ms);
+        await ctx.step(name, () => 1, { compensate: () => void undone.push(name) });
+      }
+      await pause(on.world, ms);
+      throw new FatalError("full");
+    });
+  }
+
+  test.each([10, 200, 2_000])("after %i ms: the next driver undoes it, too", async (ms) => {
+    for (let append = 1; append <= 8; append++) {
+      const on = lab();
+      const undone: string[] = [];
+      const flow = trip(on, ms, undone);
+      await dieAt(on, flow, append).catch(() => {});
+      expect(await runOf(on, flow), `died at append ${append}`).toMatchObject({ status: "failed" });
+      expect([...new Set(undone)]).toEqual(["b", "a"]);
+    }
+  });
+
+  test("longer than running work is waited for: blocked, and it goes on with more time", async () => {
+    const on = lab();
+    const undone: string[] = [];
+    const flow = trip(on, 4_000, undone);
+    await dieAt(on, flow, 6);
+    expect(await runOf(on, flow)).toMatchObject({ status: "blocked", error: { code: "diverged" } });
+    expect(await runOf(on, flow.with({ ...on, linger: "1m" }))).toMatchObject({ status: "failed" });
+    expect(undone).toEqual(["b", "a"]);
+  });
 });

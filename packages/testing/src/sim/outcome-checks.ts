@@ -32,21 +32,26 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
 function isMisfit({ history, programs }: Cluster, run: RunLog | undefined, error: DurableError): boolean {
   if (run === undefined || error.code !== "diverged" || run.tainted || run.deleted) return false;
   const { compatible = false } = programs.find(({ name }) => name === run.workflow) ?? {};
-  return compatible && run.parent === null && isMigrated(history, run);
+  return compatible && run.parent === null && isMigrated(history, run) && !isUnsaid(programs, run, error);
 }
 
 /**
  * Changed code does not fit every record, and neither does another input. A foreign await may make keys
- * ambiguous: both calls of a name are open, or each gets what the other recorded. And a run that is undone does not
- * wait for one, so the code never says how to undo what comes after it.
+ * ambiguous: both calls of a name are open, or each gets what the other recorded.
  */
 function isFinal({ history, programs }: Cluster, run: RunLog | undefined, error: unknown): boolean {
   if (DurableError.is(error, "foreign-await")) return history.foreign;
   if (DurableError.is(error, "unhandled-rejection")) return history.strayed.has(run?.runId ?? "");
   if (!DurableError.is(error, "diverged")) return false;
-  if (history.foreign && error.message.includes(" is to be undone")) return true;
+  if (run !== undefined && isUnsaid(programs, run, error)) return true;
   if (programs.some(({ name, swaps }) => name === run?.workflow && swaps)) return true;
   return history.codeChanges || (run !== undefined && hasNewInput(history, run));
+}
+
+/** A run that is undone waits for a foreign await as long as for running work; after a longer one the code has not said how. */
+function isUnsaid(programs: Cluster["programs"], { workflow }: RunLog, error: DurableError): boolean {
+  const { foreignMs = 0 } = programs.find(({ name }) => name === workflow) ?? {};
+  return foreignMs > 4_000 && error.message.includes(" is to be undone");
 }
 
 /** Notes a run that is blocked for good. After faults have ended, that counts as an end. */

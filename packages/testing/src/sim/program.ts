@@ -6,7 +6,7 @@
 import type { Context, HostOptions, StandardSchema } from "@durable/core";
 import { spawnedPrefix, type FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
-import { childrenOf, isForeign, isMailed, swapsNames, type Tree } from "./tree.ts";
+import { childrenOf, foreignMsOf, isForeign, isMailed, swapsNames, type Tree } from "./tree.ts";
 import { carriedOn } from "./chapter-inputs.ts";
 import { bodyOf } from "./interpret.ts";
 import type { Environment } from "./environment.ts";
@@ -46,6 +46,8 @@ export interface Program {
   readonly compatible?: boolean;
   /** Strands that await something other than `ctx` may swap what they recorded. */
   readonly swaps?: boolean;
+  /** How long all its foreign awaits take. */
+  readonly foreignMs?: number;
   /** True when a run may end in failure. */
   readonly mayFail: boolean;
   /** What is wrong with this output of unchanged code, or null. */
@@ -87,6 +89,7 @@ function treeProgram({ name, tree, changed, compatible = false }: FlowPlan, calm
     rubbish: "rubbish",
     compatible: compatible && !swapsNames(tree, (node) => isForeign(node) || isMailed(node)),
     swaps: [tree, changed].some((one) => swapsNames(one, isForeign)),
+    foreignMs: Math.max(foreignMsOf(tree), foreignMsOf(changed)),
     mayFail: !calm,
     judge: (output) =>
       expected === null || expected === JSON.stringify(output) ? null : `instead of ${expected}`,

@@ -3,9 +3,9 @@
  * first, then runs, nodes of trees, processes and random settings.
  */
 
-import type { Plan } from "./plan.ts";
+import type { FlowPlan, Plan } from "./plan.ts";
 import { simulate, type SimulateOptions, type Simulation } from "./simulate.ts";
-import { childrenOf, withChild, type Tree } from "./tree.ts";
+import { childrenOf, renamedTree, withChild, type Tree } from "./tree.ts";
 
 /** Options of `shrink`. */
 export interface ShrinkOptions extends Pick<SimulateOptions, "programs" | "settled"> {
@@ -89,15 +89,28 @@ async function smallerFlow(
     const flow = plan.flows[index];
     if (flow === undefined) return;
     const deploys = plan.actions.some(({ kind }) => kind === "deploy");
-    const versions = [
-      ...smaller(flow.tree).map((tree) => ({ ...flow, tree, changed: deploys ? flow.changed : tree })),
-      ...(deploys ? smaller(flow.changed).map((changed) => ({ ...flow, changed })) : []),
-    ];
+    const versions = deploys ? smallerVersions(flow) : smaller(flow.tree).map(unchanged(flow));
     for (const version of versions) {
       found = await fails({ ...plan, flows: plan.flows.map((other, i) => (i === index ? version : other)) });
       if (found) break;
     }
   }
+}
+
+function unchanged(flow: FlowPlan): (tree: Tree) => FlowPlan {
+  return (tree) => ({ ...flow, tree, changed: tree });
+}
+
+/** Both versions of a flow get smaller. One that only renames waits still does, or it would no longer fit by design. */
+export function smallerVersions(flow: FlowPlan): FlowPlan[] {
+  const { tree, changed, compatible } = flow;
+  if (JSON.stringify(tree) === JSON.stringify(changed)) return smaller(tree).map(unchanged(flow));
+  if (compatible !== undefined)
+    return smaller(tree).map((less) => ({ ...flow, tree: less, changed: renamedTree(less, compatible) }));
+  return [
+    ...smaller(tree).map((less) => ({ ...flow, tree: less })),
+    ...smaller(changed).map((less) => ({ ...flow, changed: less })),
+  ];
 }
 
 /** Trees with one thing less: a node instead of its parent, a child less, or a simpler leaf. */

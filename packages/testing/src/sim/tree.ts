@@ -204,6 +204,13 @@ export function isForeign({ kind }: Tree): boolean {
   return kind === "foreign";
 }
 
+/** How long the foreign awaits of a tree take, one after the other. */
+export function foreignMsOf(tree: Tree): number {
+  if (tree.kind === "foreign") return tree.ms;
+  const times = tree.kind === "loop" ? tree.times : tree.kind === "map" ? tree.items : 1;
+  return childrenOf(tree).reduce((sum, child) => sum + times * foreignMsOf(child), 0);
+}
+
 /** Its wait is mailed by a step that has the name of the wait: under a new name, it is a new step. */
 export function isMailed(tree: Tree): boolean {
   return tree.kind === "suspend" && tree.mailed;
