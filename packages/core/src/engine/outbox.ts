@@ -8,7 +8,8 @@
  * outbox.4. A stop (park or end) is written with everything that is queued, and dropped on a conflict: an answer
  *     that was appended first means that the run must not park.
  * outbox.5. A fact that was withdrawn is not written, also when it was part of an append that met a conflict.
- * outbox.6. No batch has a settlement before a verdict on a message: it may close the receive, which then takes none.
+ * outbox.6. No batch has a settlement before a verdict on a message: it may close the receive, which then takes none. What
+ *     comes after such a verdict waits with it.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -142,12 +143,13 @@ export class Outbox {
     });
     const { unread } = this.#journal.state.mailbox;
     let settles = false;
+    let waits = false;
     return ready
       .toSorted((a, b) => rank(a) - rank(b))
       .filter(({ fact }) => {
-        const waits = settles && fact.kind === "suspend.resolved" && unread.has(fact.answer ?? 0);
+        waits ||= settles && fact.kind === "suspend.resolved" && unread.has(fact.answer ?? 0);
         settles ||= traitsOf(fact).settles === true;
-        return !waits;
+        return !(waits && (traitsOf(fact).settles || isVerdict(fact)));
       });
   }
 

@@ -97,3 +97,28 @@ describe("several receives of one topic", () => {
     },
   );
 });
+
+describe("a timeout that has passed, beside a message that came before it", () => {
+  test.each([0, 30])("does not overtake it, also behind an answer (check: %i ms)", async (ms) => {
+    const on = lab();
+    const flow = durable("late", (ctx) =>
+      ctx.parallel({
+        answer: (c) => c.suspend("ok"),
+        mail: (c) =>
+          c.race({
+            first: (one) => one.receive("note", ms === 0 ? {} : { schema: slow(on, ms) }),
+            second: (two) => two.receive("note", { timeout: "1h", fallback: "late" }),
+          }),
+      }),
+    ).with(on);
+    const outcome = await on.world.run(flow.run(undefined, { id: "r" }));
+    const app = createApp({ ...on, workflows: [] });
+    await app.deliver(tokenOf(outcome, "parallel[answer]/ok"), "yes");
+    await app.send("r", "note", "a");
+    await on.world.advance(2 * 3_600_000);
+    expect(await on.world.run(flow.get("r").result())).toMatchObject({
+      answer: "yes",
+      mail: { name: "first", value: "a" },
+    });
+  });
+});
