@@ -64,6 +64,14 @@ const suspensions: readonly PlantedBug[] = [
     why: "After an invalid answer the wait no longer waits for a valid one.",
   },
   {
+    name: "latest-answer-first",
+    breaks: "suspend.3",
+    file: "engine/calls/suspend.ts",
+    find: "answers.find(({ seq }) => seq > this.#judged)",
+    replace: "answers.findLast(({ seq }) => seq > this.#judged)",
+    why: "Of several answers that wait for their check, the last one is checked first.",
+  },
+  {
     name: "bad-answer-accepted",
     breaks: "suspend.3",
     file: "engine/calls/suspend.ts",
@@ -127,8 +135,7 @@ const answers: readonly PlantedBug[] = [
     name: "double-resume",
     breaks: "resume.2",
     file: "runs/resume.ts",
-    find: `  if (answer !== null || settled === "resolved")
-    return answerId !== null && answerId === known ? "accepted" : "duplicate";
+    find: `  if (settled === "resolved" || answers.some(isValid(state))) return "duplicate";
   if (settled !== null || journal.state.end !== null || journal.state.undone) return "expired";`,
     replace: `  if (journal.state.end !== null) return "expired";
   if (settled === "expired" || settled === "closed") return "expired";`,
@@ -138,15 +145,31 @@ const answers: readonly PlantedBug[] = [
     name: "duplicate-read-as-expired",
     breaks: "resume.2",
     file: "runs/resume.ts",
-    find: 'if (answer !== null || settled === "resolved")',
-    replace: "if (answer !== null)",
+    find: 'if (settled === "resolved" || answers.some(isValid(state)))',
+    replace: "if (answers.some(isValid(state)))",
     why: "A second answer to a wait gets `expired` instead of `duplicate`.",
+  },
+  {
+    name: "unchecked-answer-refuses-the-next",
+    breaks: "resume.2",
+    file: "runs/resume.ts",
+    find: "answers.some(isValid(state))",
+    replace: "answers.length > 0",
+    why: "An answer is refused as a duplicate while an invalid one waits for its check, and both are gone.",
+  },
+  {
+    name: "resume-before-those-recorded",
+    breaks: "resume.2",
+    file: "runs/resume.ts",
+    find: "if (answers.length > 0) return answeredFact(journal, answer);",
+    replace: "",
+    why: "An answer by resume settles its wait before the verdicts on the answers that were recorded before it.",
   },
   {
     name: "acknowledged-before-written",
     breaks: "resume.3",
     file: "runs/resume.ts",
-    find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : refusalOf(journal, answer, host.world.now());',
+    find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : uncheckedRefusal(journal, answer, host.world.now());',
     replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
     why: "A delivered answer is acknowledged while its append is in flight.",
   },

@@ -218,8 +218,14 @@ const verdicts: readonly PlantedBug[] = [
     name: "quick-checks-overtake",
     breaks: "verdicts.1",
     file: "engine/verdicts.ts",
-    find: "if (write === null) return;",
-    replace: "if (write === null) continue;",
+    find: "if (verdict?.write === null) return;",
+    replace: `if (verdict?.write === null) {
+        const [known, quick] = [...this.#open].find(([, { write }]) => write !== null) ?? [];
+        if (known === undefined) return;
+        this.drop(known);
+        quick?.write?.();
+        continue;
+      }`,
     why: "Of two answers, the one whose check ends first gets its verdict first.",
     seenBy: {
       test: "packages/core/test/engine/answers-order.test.ts",

@@ -54,9 +54,21 @@ export const plantedInMessages: readonly PlantedBug[] = [
     name: "message-after-a-settlement",
     breaks: "outbox.6",
     file: "engine/outbox.ts",
-    find: "return !waits;",
-    replace: "return waits || !waits;",
+    find: "waits ||= settles &&",
+    replace: "waits ||= false && settles &&",
     why: "A receive takes a message in the batch that decides the race around it, and the message is lost.",
+  },
+  {
+    name: "timeout-before-a-held-verdict",
+    breaks: "outbox.6",
+    file: "engine/outbox.ts",
+    find: "return !(waits && (traitsOf(fact).settles || isVerdict(fact)));",
+    replace: "return !(waits && isVerdict(fact));",
+    why: "A receive times out although a message for it was recorded before, and its verdict waits for the next batch.",
+    seenBy: {
+      test: order,
+      because: "an answer, a message and a timeout must meet in one drive",
+    },
   },
   {
     name: "timeout-before-an-earlier-message",

@@ -70,6 +70,9 @@ async function consumerOf(env: Env): Promise<Consumer> {
   return createConsumer(app, { queue: env.RUNS, budget, lookAgainSeconds: leaseSecondsOf(env) });
 }
 
+/** The response to an answer. `deliver` only records it, so it is never `invalid` here. */
+const answered = { accepted: 202, duplicate: 409, expired: 410, invalid: 422, unknown: 404 } as const;
+
 async function answer(request: Request, env: Env): Promise<Response> {
   const { route, id } = routeOf(request);
   if (route === "POST /runs") {
@@ -88,20 +91,20 @@ async function answer(request: Request, env: Env): Promise<Response> {
     // stored anywhere. The answer is in the journal before it is acknowledged.
     const { token, value = null } = await bodyOf(request);
     const { app } = await appOf(env, createBudget());
-    const { outcome } = await app.deliver(String(token), value);
-    if (outcome === undefined) return Response.json({ status: "unknown" }, { status: 404 });
-    await env.RUNS.send({ type: "advance", runId: outcome.runId });
-    return Response.json({ status: "submitted" }, { status: 202 });
+    const { status, outcome } = await app.deliver(String(token), value);
+    if (outcome !== undefined) await env.RUNS.send({ type: "advance", runId: outcome.runId });
+    return Response.json({ status }, { status: answered[status] });
   }
   if (route === "GET /runs/:id") {
     await assertAccess(request, env);
     const run = (await appOf(env, createBudget())).app.get(id);
-    const steps = (await run.entries()).flatMap((entry) =>
-      entry.kind === "step.completed" ? entry.key : [],
-    );
+    const entries = await run.entries();
+    const steps = entries.flatMap((entry) => (entry.kind === "step.completed" ? entry.key : []));
+    // The consumer checks answers. One that does not fit leaves the question open, for the next one.
+    const refused = entries.flatMap((entry) => (entry.kind === "suspend.rejected" ? entry.issues : []));
     const question = await (await env.SITE.get(`${id}/question.json`))?.text();
     return Response.json({
-      ...(toJson({ ...(await run.outcome()), steps }) as object),
+      ...(toJson({ ...(await run.outcome()), steps, refused }) as object),
       question: question === undefined ? null : (JSON.parse(question) as unknown),
     });
   }

@@ -27,11 +27,11 @@ function open() {
     }));
     await worker.queue({ messages }, env);
   };
-  const question = async (id: string): Promise<{ token: string }> => {
+  const get = async (id: string): Promise<{ question: { token: string } }> => {
     const response = await worker.fetch(new Request(`http://w/runs/${id}`), env);
-    return ((await response.json()) as { question: { token: string } }).question;
+    return (await response.json()) as { question: { token: string } };
   };
-  return { sent, post, work, question };
+  return { sent, post, work, get, question: async (id: string) => (await get(id)).question };
 }
 
 test("a flood of forged tokens puts nothing into the queue", async () => {
@@ -52,6 +52,22 @@ test("a genuine token is taken, and the message that goes out carries neither it
   const one = token.endsWith("a") ? "b" : "a";
   expect((await post("/resume", { token: token.slice(0, -1) + one, value })).status).toBe(404);
   expect(sent).toEqual([]);
-  expect(await post("/resume", { token, value })).toEqual({ status: 202, body: { status: "submitted" } });
+  expect(await post("/resume", { token, value })).toEqual({ status: 202, body: { status: "accepted" } });
   expect(sent).toEqual([{ type: "advance", runId: "r" }]);
+});
+
+test("a good answer behind two bad ones counts, and each reply says what became of the answer", async () => {
+  const { post, get, work, question } = open();
+  await post("/runs", { id: "r", topic: "the wind" });
+  await work();
+  const { token } = await question("r");
+  for (const value of ["yes", { approved: "yes" }, { approved: true }])
+    expect(await post("/resume", { token, value })).toEqual({ status: 202, body: { status: "accepted" } });
+  await work();
+  const why = [/expected object/, /approved/].map((text) => expect.stringMatching(text) as string);
+  expect(await get("r")).toMatchObject({ status: "completed", refused: why });
+  expect(await post("/resume", { token, value: { approved: false } })).toEqual({
+    status: 409,
+    body: { status: "duplicate" },
+  });
 });

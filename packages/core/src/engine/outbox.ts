@@ -138,8 +138,8 @@ export class Outbox {
     const { pending } = this.#verdicts;
     const ready = this.#queue.filter(({ fact }) => {
       const { settles, timer } = traitsOf(fact);
-      const { settled, answer } = this.#wait(fact);
-      return !settled && !(timer && answer) && !(pending && settles && !isVerdict(fact));
+      const { settled, answers = [] } = this.#wait(fact);
+      return !settled && !(timer && answers.length > 0) && !(pending && settles && !isVerdict(fact));
     });
     const { unread } = this.#journal.state.mailbox;
     let settles = false;

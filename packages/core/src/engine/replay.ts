@@ -41,8 +41,8 @@ export interface KeyRecord {
 export class Replay {
   readonly #records = new Map<string, KeyRecord>();
   readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }> | Message>();
-  /** Waits with an answer that has no verdict yet: a later timeout does not settle them. */
-  readonly #unjudged = new Map<string, number>();
+  /** Answers that have no verdict yet, by wait: a later timeout does not settle it. */
+  readonly #unjudged = new Map<string, Set<number>>();
   readonly #queue: Settlement[] = [];
   readonly #called = new Set<string>();
   readonly #held = new Map<string, Settlement>();
@@ -69,7 +69,8 @@ export class Replay {
   learn(entry: Entry): void {
     if (entry.kind === "suspend.answered") {
       this.#answers.set(entry.seq, entry);
-      if (!this.#unjudged.has(entry.wait)) this.#unjudged.set(entry.wait, entry.seq);
+      const unjudged = this.#unjudged.get(entry.wait) ?? new Set();
+      this.#unjudged.set(entry.wait, unjudged.add(entry.seq));
     } else if ("key" in entry) {
       this.#learnCall(entry);
     } else {
@@ -111,11 +112,10 @@ export class Replay {
       if (record.chunks === noChunks) record.chunks = [];
       record.chunks.push(entry);
     }
-    if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
-    // Once the answer is refused, or its wait was closed, a timeout may settle the wait again.
+    if (entry.kind === "suspend.expired" && (this.#unjudged.get(entry.wait)?.size ?? 0) > 0) return;
+    // Once all answers are refused, or the wait was closed, a timeout may settle it again.
     if (entry.kind === "suspend.closed") this.#unjudged.delete(entry.wait);
-    if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer)
-      this.#unjudged.delete(entry.wait);
+    if (entry.kind === "suspend.rejected") this.#unjudged.get(entry.wait)?.delete(entry.answer);
     if (isSettlement(entry) && !record.settled) {
       record.settled = true;
       this.#queue.push(entry);

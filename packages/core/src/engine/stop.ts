@@ -169,7 +169,7 @@ export function parkOf(
 ): Park | DurableError {
   const { wakeAt, recheckAt } = run.timers.stops();
   const waits = run.journal.state.openWaits({ answered: true });
-  const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
+  const missed = waits.find(({ answers, opened }) => answers.length > 0 && isUnreached(run, opened.key));
   if (missed !== undefined && !run.calls.mayReach(missed.opened))
     return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
   const look =

@@ -5,6 +5,7 @@
  * verdicts.2. While one is pending, no timer and no result is written: the answer was recorded before them.
  */
 
+import { Heap } from "./heap.ts";
 import type { InFlight } from "./in-flight.ts";
 
 interface Verdict {
@@ -17,6 +18,8 @@ export class Verdicts {
   readonly #inFlight: InFlight;
   /** By the position of the answer. */
   readonly #open = new Map<number, Verdict>();
+  /** The same positions, the lowest first. One that was dropped stays until it comes first. */
+  readonly #order = new Heap<number>();
 
   constructor(inFlight: InFlight) {
     this.#inFlight = inFlight;
@@ -30,6 +33,7 @@ export class Verdicts {
   judge(answer: number, check: Promise<() => void>): void {
     const verdict: Verdict = { write: null, over: this.#inFlight.begin() };
     this.#open.set(answer, verdict);
+    this.#order.push(answer, answer);
     void check.then((write) => {
       verdict.write = write;
       this.#inFlight.changed();
@@ -42,14 +46,14 @@ export class Verdicts {
     this.#open.delete(answer);
   }
 
-  /** Writes the verdicts that are known and have no earlier one before them. */
+  /** Writes the verdicts that are known and have no earlier one before them; a refusal may lead to the next answer. */
   flush(): void {
-    if (!this.pending) return;
-    for (const answer of [...this.#open.keys()].toSorted((a, b) => a - b)) {
-      const write = this.#open.get(answer)?.write ?? null;
-      if (write === null) return;
-      this.drop(answer);
-      write();
+    for (let first = this.#order.first; first !== undefined; first = this.#order.first) {
+      const verdict = this.#open.get(first.item);
+      if (verdict?.write === null) return;
+      this.#order.pop();
+      this.drop(first.item);
+      verdict?.write();
     }
   }
 }

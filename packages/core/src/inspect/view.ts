@@ -184,7 +184,7 @@ function pausedOf({ at, reason }: { readonly at: number; readonly reason: unknow
 
 function waitsOf(state: RunState): WaitView[] {
   if (state.end !== null) return [];
-  return state.openWaits({ answered: true }).map(({ wait, opened, answer }) => ({
+  return state.openWaits({ answered: true }).map(({ wait, opened, answers }) => ({
     key: opened.key,
     name: nameOf(opened.key),
     wait,
@@ -192,7 +192,7 @@ function waitsOf(state: RunState): WaitView[] {
     expiresAt: opened.expiresAt,
     note: opened.note,
     schema: opened.schema,
-    answered: answer !== null,
+    answered: answers.length > 0,
     ...(opened.topic === undefined ? {} : { topic: opened.topic }),
   }));
 }

@@ -225,6 +225,8 @@ export type Fact<V> =
       readonly note: V;
       readonly schema: unknown;
       readonly expiresAt: number | null;
+      /** Answers are checked, by a schema that has no JSON Schema. */
+      readonly checked?: true;
       /** The call came after the code awaited something other than ctx, so replay may need time to reach it. */
       readonly foreign?: true;
       /** It waits for a message of this topic, and not for an answer by token. */

@@ -3,7 +3,7 @@
  *
  * fold.1. `summarize` alone decides a run's status and head.
  * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried` after `run.failed`.
- * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
+ * fold.3. The first valid answer settles a suspend point. Answers wait for their verdict in the order in which they came.
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
  * fold.6. An append that changes no report passes none to the storage.
@@ -136,9 +136,10 @@ export function withTags(
 export interface WaitState {
   readonly wait: string;
   opened: (Entry & { kind: "suspend.opened" }) | null;
-  /** An answer without a verdict yet: it came through `deliver`, or before its wait. */
-  answer: (Entry & { kind: "suspend.answered" }) | null;
+  /** Answers without a verdict yet, the earliest first: they came through `deliver`, or before their wait. */
+  answers: (Entry & { kind: "suspend.answered" })[];
   settled: "resolved" | "expired" | "closed" | null;
+  /** The id of the answer that settled it. */
   answerId: string | null;
 }
 
@@ -254,24 +255,21 @@ export class RunState {
         if (state.settled === "closed") state.settled = null;
         break;
       case "suspend.answered":
-        if (state.settled === null && state.answer === null) {
-          state.answer = entry;
-          state.answerId = entry.answerId ?? null;
-        }
+        if (state.settled === null) state.answers.push(entry);
         break;
       case "suspend.rejected":
-        if (state.answer !== null && [0, entry.answer].includes(state.answer.seq)) {
-          state.answer = null;
-          state.answerId = null;
-        }
+        if (isJudged(state, entry)) state.answers.shift();
         break;
       case "suspend.resolved":
-        state.answerId ??= entry.answerId ?? null;
+        if (state.settled === null) {
+          const { answerId } = isJudged(state, entry) ? (state.answers[0] ?? entry) : entry;
+          state.answerId = answerId ?? null;
+        }
         settle(state, "resolved");
         break;
       case "suspend.expired":
-        // An earlier answer is validated first; the timeout counts only if that answer is invalid.
-        if (state.answer === null) settle(state, "expired");
+        // Earlier answers are validated first; the timeout counts only if all of them are invalid.
+        if (state.answers.length === 0) settle(state, "expired");
         break;
       case "suspend.closed":
         settle(state, "closed");
@@ -279,23 +277,23 @@ export class RunState {
       default:
     }
     keepIf(this.#open, state as OpenWait, state.opened !== null && state.settled === null);
-    keepIf(this.#early, state, state.opened === null && state.answer !== null);
+    keepIf(this.#early, state, state.opened === null && state.answers.length > 0);
   }
 
-  /** How many answers have come before their wait. */
+  /** How many waits have answers that came before them. */
   get early(): number {
     return this.#early.size;
   }
 
   /** The state of a wait, also of one without any entry yet. */
   wait(wait: string): WaitState {
-    return this.waits.get(wait) ?? { wait, opened: null, answer: null, settled: null, answerId: null };
+    return this.waits.get(wait) ?? { wait, opened: null, answers: [], settled: null, answerId: null };
   }
 
-  /** Suspend points that are durable and not settled; `answered` includes those whose answer has no verdict yet. */
+  /** Suspend points that are durable and not settled; `answered` includes those with an answer that has no verdict yet. */
   openWaits({ answered = false } = {}): OpenWait[] {
     if (this.undoing !== null) return [];
-    return [...this.#open].filter(({ answer }) => answered || answer === null);
+    return [...this.#open].filter(({ answers }) => answered || answers.length === 0);
   }
 }
 
@@ -317,5 +315,10 @@ function keepIf<T>(set: Set<T>, item: T, keep: boolean): void {
 
 function settle(state: WaitState, how: NonNullable<WaitState["settled"]>): void {
   state.settled ??= how;
-  state.answer = null;
+  state.answers = [];
+}
+
+/** True when the verdict is on the first answer: answers are judged in their order. */
+function isJudged({ answers }: WaitState, { answer }: { readonly answer?: number }): boolean {
+  return answer !== undefined && [0, answer].includes(answers[0]?.seq ?? -1);
 }

@@ -2,7 +2,8 @@
  * Answers from outside: `resume` runs the workflow's code, `deliver` does not need it.
  *
  * resume.1. The MAC of a token is checked before any look-up; a token that fails is `unknown`.
- * resume.2. The append makes a token single-use: the first accepted answer settles the wait, later ones are `duplicate`.
+ * resume.2. The append makes a token single-use: the first valid answer settles the wait, later ones are `duplicate`. An
+ *     answer that comes while others wait for their check is recorded behind them, unless one of them is known to be valid.
  * resume.3. Write, then wake (law 7): the answer is durable before the run is driven.
  */
 
@@ -13,6 +14,7 @@ import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.t
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
+import type { WaitState } from "../journal/fold.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -26,9 +28,10 @@ import type { Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /**
- * `accepted`: recorded. `duplicate`: answered before. `expired`: too late. `invalid`: does not fit the
- * schema, and the wait stays open. `unknown`: not a valid token, no such run, or a token of an earlier chapter
- * or of a deleted run with the same id.
+ * `accepted`: recorded. After `resume` it has settled the wait; after `deliver` it is still to be checked, and the first
+ * answer that fits settles the wait. `duplicate`: another answer has settled the wait, or will, or the same value waits for
+ * its check. `expired`: too late. `invalid`: does not fit the schema, and the wait stays open. `unknown`: not a valid token,
+ * no such run, or a token of an earlier chapter or of a deleted run with the same id.
  */
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
@@ -72,14 +75,35 @@ interface Answer {
 function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
   // A token of another incarnation or chapter. As an early answer it would be kept for ever.
   if (journal.nonce !== null && !wait.startsWith(markOf(journal.nonce))) return "unknown";
-  const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
+  const state = journal.state.wait(wait);
+  const { opened, answers, settled } = state;
   // It was a suspend point, and now waits for messages.
   if (opened?.topic !== undefined) return "unknown";
-  if (answer !== null || settled === "resolved")
-    return answerId !== null && answerId === known ? "accepted" : "duplicate";
+  if (answerId !== null && [state, ...answers].some((known) => known.answerId === answerId))
+    return "accepted";
+  if (settled === "resolved" || answers.some(isValid(state))) return "duplicate";
   if (settled !== null || journal.state.end !== null || journal.state.undone) return "expired";
   if ((journal.state.endsBy ?? Infinity) <= now) return "expired";
   return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;
+}
+
+/** An answer to this wait that needs no check: a failure, or any answer where the code has no schema. */
+function isValid({ opened }: WaitState): (answer: WaitState["answers"][number]) => boolean {
+  const isFree = opened !== null && opened.schema === null && opened.checked !== true;
+  return ({ rejects }) => isFree || rejects === true;
+}
+
+/** The same for an answer that is not checked here. The same value gets the same verdict, so it is not recorded twice. */
+function uncheckedRefusal(journal: RunJournal, answer: Answer, now: number): ResumeStatus | null {
+  const refused = refusalOf(journal, answer, now);
+  const { answers } = journal.state.wait(answer.wait);
+  if (refused !== null || answers.length === 0) return refused;
+  const text = JSON.stringify(encodedIn(journal, answer));
+  return answers.some(({ value }) => JSON.stringify(value) === text) ? "duplicate" : null;
+}
+
+function encodedIn({ runId }: RunJournal, { value, failure }: Answer): Json {
+  return failure ?? encode(value, `answer to a suspend point of run ${runId}`);
 }
 
 type Named = NonNullable<ReturnType<Keyring["verify"]>>;
@@ -157,7 +181,9 @@ async function resumeFound(
     placed.result = result;
     // A parked run goes on even without a new answer: it parks again as it was, and its lease is released.
     const parked = journal.state.summary.status === "suspended";
-    return drives() && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
+    // Answers that were recorded before are due for their verdict, whatever this one is.
+    const isBehind = journal.state.wait(answer.wait).answers.length > 0;
+    return drives() && (parked || isBehind || isDue(journal, placed.result)) ? "go on" : "leave";
   };
   const stop = await toNextStop(host, definition, leased, { onReplayEnd });
   if (placed.result === null) {
@@ -196,10 +222,10 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
     return null;
   }
   const isKnown = call instanceof SuspendCall && call.topic === undefined;
-  const fact = isKnown ? await checkedFact(call, answer) : rawFact(journal, answer);
+  const fact = isKnown ? await checkedFact(call, journal, answer) : rawFact(journal, answer);
   // New entries arrived while the answer was checked. The code must see them first.
   if (journal.position !== position) return "again";
-  if (typeof fact === "string") return { status: "invalid", issues: fact };
+  if ("status" in fact) return fact;
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
   return appended.kind === "landed" ? { status: "accepted" } : "again";
 }
@@ -211,10 +237,17 @@ function hasVanished({ finished, calls }: ReplayEnd, opened: Entry & { kind: "su
 
 async function checkedFact(
   call: SuspendCall,
-  { wait, value, answerId, failure }: Answer,
-): Promise<Fact<Json> | string> {
+  journal: RunJournal,
+  answer: Answer,
+): Promise<Fact<Json> | Placed> {
+  const { wait, value, answerId, failure } = answer;
   const verdict = failure === null ? await call.check(value) : { value: failure };
-  if (typeof verdict === "string") return verdict;
+  if (typeof verdict === "string") return { status: "invalid", issues: verdict };
+  // Answers that were recorded before come first. Their verdicts are written by the driver, and so is that on this one.
+  const { answers } = journal.state.wait(wait);
+  for (const earlier of answers)
+    if (typeof (await call.judge(earlier)) !== "string") return { status: "duplicate" };
+  if (answers.length > 0) return answeredFact(journal, answer);
   const { key, after } = call;
   return {
     kind: "suspend.resolved",
@@ -227,19 +260,31 @@ async function checkedFact(
   };
 }
 
-function rawFact(journal: RunJournal, { wait, value, answerId, failure }: Answer): Fact<Json> {
-  const { opened } = journal.state.wait(wait);
-  if (opened === null && journal.state.early >= limits.openWaits) {
+/** The answer unchecked, within the limits of answers that nobody has checked. */
+function rawFact(journal: RunJournal, answer: Answer): Fact<Json> {
+  const { opened, answers } = journal.state.wait(answer.wait);
+  if (opened === null && answers.length === 0 && journal.state.early >= limits.openWaits) {
     throw new DurableError(
       "limit",
       `Run ${journal.runId} accepts no more early answers. Answer when the suspend point is open.`,
     );
   }
-  const where = `answer to a suspend point of run ${journal.runId}`;
+  if (answers.length >= limits.pendingAnswers) {
+    const what = opened === null ? "A suspend point" : `The suspend point "${opened.key}"`;
+    throw new DurableError(
+      "limit",
+      `${what} of run ${journal.runId} has ${answers.length} answers that are not checked yet. Advance the run, or use resume, which checks them; then answer again.`,
+    );
+  }
+  return answeredFact(journal, answer);
+}
+
+function answeredFact(journal: RunJournal, answer: Answer): Fact<Json> {
+  const { wait, answerId, failure } = answer;
   return {
     kind: "suspend.answered",
     wait,
-    value: failure ?? encode(value, where),
+    value: encodedIn(journal, answer),
     ...(answerId === null ? {} : { answerId }),
     ...(failure === null ? {} : { rejects: true }),
   };
@@ -275,7 +320,7 @@ async function deliverToOpenWait(
     const { status } = journal?.state.summary ?? {};
     const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
     if (!isOpen || (status !== "suspended" && status !== "running")) return null;
-    if (refusalOf(journal, answer, host.world.now()) !== null) return null;
+    if (uncheckedRefusal(journal, answer, host.world.now()) !== null) return null;
     const fact = writeFact(rawFact(journal, answer), host.world.now());
     const { kind } = await journal.append([fact], { outside: true });
     const { runId } = journal;
@@ -288,11 +333,11 @@ async function deliverFound(
   host: Host,
   { journal, answer }: { journal: RunJournal; answer: Answer },
 ): Promise<ResumeResult> {
-  let status = refusalOf(journal, answer, host.world.now());
+  let status = uncheckedRefusal(journal, answer, host.world.now());
   while (status === null) {
     const fact = writeFact(rawFact(journal, answer), host.world.now());
     const appended = await journal.append([fact], { outside: true });
-    status = appended.kind === "landed" ? "accepted" : refusalOf(journal, answer, host.world.now());
+    status = appended.kind === "landed" ? "accepted" : uncheckedRefusal(journal, answer, host.world.now());
   }
   return status === "unknown"
     ? { status }

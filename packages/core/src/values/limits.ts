@@ -22,6 +22,8 @@ export const limits = {
   keyLength: 1_024,
   /** Suspend points open at the same time in one run. A larger number blocks the run. */
   openWaits: 10_000,
+  /** Answers to one suspend point that are recorded and not checked yet. */
+  pendingAnswers: 100,
   /** Branches of one group, and items of one `ctx.map`. */
   branches: 10_000,
   /** Attempts of one step or stream. */

@@ -106,7 +106,7 @@ describe("a timeout that has passed, beside a message that came before it", () =
         answer: (c) => c.suspend("ok"),
         mail: (c) =>
           c.race({
-            first: (one) => one.receive("note", ms === 0 ? {} : { schema: slow(on, ms) }),
+            first: (one) => (ms === 0 ? one.receive("note") : one.receive("note", { schema: slow(on, ms) })),
             second: (two) => two.receive("note", { timeout: "1h", fallback: "late" }),
           }),
       }),

@@ -1,7 +1,7 @@
 /** The process that answers suspend points. Proven in test/sim.test.ts. */
 
 import type { App } from "@durable/core";
-import { failureFor } from "./failure-answers.ts";
+import { failureFor, isRushed } from "./failure-answers.ts";
 import type { AnswerAttempt, History, NotedWait } from "./history.ts";
 import { judgeFailure, judgeOutcome, noteBlocked, retryBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
@@ -55,6 +55,7 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
   if (wait === undefined)
     return history.violate("I6", `${process.name} got a token that no workflow made: ${token}`);
   const { random } = process;
+  await rush(cluster, process, app, { token, wait });
   const forged = !network.healed && random.chance(0.05);
   const { workflow } = wait.run ?? history.run(wait.runId) ?? {};
   const program = cluster.programs.find(({ name }) => name === workflow) ?? cluster.programs[0];
@@ -99,6 +100,41 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
     }
   };
   await Promise.all(Array.from({ length: tries }, one));
+}
+
+/** Another caller, who answers first and badly: the wait is then asked to take an answer that is not checked yet. */
+async function rush(
+  cluster: Cluster,
+  process: Process,
+  app: App,
+  { token, wait }: { readonly token: string; readonly wait: NotedWait },
+): Promise<void> {
+  const { history, network, scheduler } = cluster;
+  const { workflow } = wait.run ?? history.run(wait.runId) ?? {};
+  const program = cluster.programs.find(({ name }) => name === workflow);
+  if (program?.rubbish === undefined || !isGenerated(program) || network.healed) return;
+  if (!isRushed(cluster.plan, history.answers.length)) return;
+  const { rubbish: value } = program;
+  const rushed: AnswerAttempt = {
+    ...wait,
+    value,
+    id: null,
+    how: "deliver",
+    valid: false,
+    status: null,
+    from: scheduler.now,
+    until: Number.POSITIVE_INFINITY,
+  };
+  history.answers.push(rushed);
+  try {
+    const { status } = await app.deliver(token, value);
+    history.say(process.name, `rushes ${wait.runId} ${wait.key}: ${status}`);
+    judgeReply(history, { answer: rushed, status, now: scheduler.now, slackMs: cluster.slackMs });
+    rushed.status = status;
+    rushed.until = scheduler.now;
+  } catch (error) {
+    judgeFailure(cluster, process.name, error);
+  }
 }
 
 /** The workflows of others do not expect failures. */

@@ -13,6 +13,8 @@ export function noteCoverage(history: History, run: RunLog, batch: AppliedBatch)
     if (kind !== "suspend.answered") continue;
     const opened = before.some((entry) => entry.kind === "suspend.opened" && entry.wait === wait);
     history.meet(opened ? "an answer to an open wait" : "an answer before its wait");
+    if (before.findLast((entry) => entry.wait === wait && entry.kind !== "suspend.opened")?.kind === kind)
+      history.meet("an answer behind one without a verdict");
   }
   if (batch.outside) {
     if (kinds.has("run.cancelled")) history.meet("a cancel from outside");

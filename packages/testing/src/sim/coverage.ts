@@ -190,6 +190,7 @@ export const toBeMet: readonly string[] = [
   "a shared append",
   "an answer from outside",
   "an answer before its wait",
+  "an answer behind one without a verdict",
   "an answer after a park",
   "a cancel from outside",
   "a fork",

@@ -6,6 +6,7 @@
  * - Attempts of a step or a stream count 1, 2, 3, and the chunks of a stream are dense (stream-checks.ts).
  * - A group is opened before anything in it is recorded.
  * - `after` is the position of an earlier settlement, and `answer` that of an answer to the same wait.
+ * - Answers to a wait are judged in the order in which they were recorded.
  * - A recorded answer is judged before a timer fires or the run parks.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
@@ -133,25 +134,42 @@ function wrongPlace(
 }
 
 /**
- * I6: no timer fires and no run parks before a recorded answer to an open wait is judged. Code behind a foreign await
- * has not reached its wait: timers fire, and it parks, with a time at which it is looked at again.
+ * I6: answers are judged in their order, and no timer fires and no run parks before a recorded answer to an open wait is
+ * judged. Code behind a foreign await has not reached its wait: timers fire, and it parks, with a time at which it is
+ * looked at again.
  */
 function judgeOrder(history: History, where: string, entries: readonly Placed[], from: number): void {
   const open = new Set<string>();
-  const unjudged = new Set<string>();
-  for (const [index, { entry }] of entries.entries()) {
+  const unjudged = new Map<string, { readonly seq: number; readonly early: boolean }[]>();
+  for (const [index, { entry, seq }] of entries.entries()) {
     const { kind, wait = "" } = entry;
     // The code is over, so no answer is judged any more.
     if (endsCode(kind)) return;
-    if (index >= from && unjudged.size > 0) {
-      if ((kind === "sleep.fired" || kind === "suspend.expired") && !history.foreign)
-        history.violate("I6", `${where}: ${kind} ${entry.key} overtakes an earlier answer`);
-      if (kind === "run.suspended" && entry.look === undefined)
-        history.violate("I6", `${where}: the run parks before an answer is judged`);
+    // What a retry takes back has no answers.
+    if (kind === "run.retried") unjudged.clear();
+    const left = unjudged.get(wait) ?? [];
+    if (index >= from) {
+      const late = [...unjudged.values()].flat().some(({ early }) => !early);
+      const wrong = outOfTurn(entry, left[0]?.seq) ?? (late ? tooEarly(entry, history.foreign) : null);
+      if (wrong !== null) history.violate("I6", `${where}: ${kind} ${entry.key ?? ""} ${wrong}`);
     }
     if (kind === "suspend.opened") open.add(wait);
-    if (kind === "suspend.answered" && open.has(wait)) unjudged.add(wait);
-    if (/^suspend\.(resolved|rejected|expired|closed)$/.test(kind)) unjudged.delete(wait);
-    if (/^suspend\.(resolved|expired|closed)$/.test(kind)) open.delete(wait);
+    if (kind === "suspend.answered") unjudged.set(wait, [...left, { seq, early: !open.has(wait) }]);
+    if (kind === "suspend.rejected") unjudged.set(wait, left.slice(1));
+    if (!/^suspend\.(resolved|expired|closed)$/.test(kind)) continue;
+    unjudged.delete(wait);
+    open.delete(wait);
   }
+}
+
+/** A verdict is on the first answer that has none, and an answer that comes with its verdict has none before it. */
+function outOfTurn({ kind, answer }: WrittenEntry, first: number | undefined): string | null {
+  if (!/^suspend\.(resolved|rejected)$/.test(kind) || first === undefined || first === answer) return null;
+  return `comes before the verdict on the answer at ${first}`;
+}
+
+function tooEarly({ kind, look }: WrittenEntry, isForeign: boolean): string | null {
+  if ((kind === "sleep.fired" || kind === "suspend.expired") && !isForeign)
+    return "overtakes an earlier answer";
+  return kind === "run.suspended" && look === undefined ? "comes before an answer is judged" : null;
 }

@@ -25,6 +25,14 @@ export function failureFor(
   return seeded(seed * 461_845_907 + answers).chance(0.15) ? new Error(`refused ${answers}`) : null;
 }
 
+/** True when somebody answers with rubbish just before the next answer, so that both wait for their check. */
+export function isRushed(
+  { seed, calm }: { readonly seed: number; readonly calm: boolean },
+  answers: number,
+): boolean {
+  return !calm && seeded(seed * 2_654_435_769 + answers).chance(0.12);
+}
+
 /** An answer that a wait took, as recorded. */
 export interface TakenAnswer {
   readonly value: unknown;

@@ -130,16 +130,27 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
   }
 }
 
+interface Settled extends TakenAnswer {
+  /** Answers that were recorded behind the one that was taken. */
+  readonly behind: readonly TakenAnswer[];
+}
+
 /** The answer that each wait of a run took, by key. */
-function answersTaken(entries: readonly WrittenEntry[]): Map<string, TakenAnswer> {
-  const kept = new Map<number, unknown>();
-  const taken = new Map<string, TakenAnswer>();
+function answersTaken(entries: readonly WrittenEntry[]): Map<string, Settled> {
+  const kept = new Map<number, TakenAnswer & { readonly wait: string | undefined }>();
+  const taken = new Map<string, Settled>();
   // A fork continues the numbering of its parent.
   let seq = entries[0]?.base ?? 0;
-  for (const { kind, key = "", value, answer = 0, rejects = false } of entries) {
+  for (const { kind, key = "", wait, value, answer = 0, rejects = false } of entries) {
     seq += 1;
-    if (kind === "suspend.answered") kept.set(seq, value);
-    if (kind === "suspend.resolved") taken.set(key, { value: value ?? kept.get(answer), rejects });
+    if (kind === "suspend.answered") kept.set(seq, { wait, value, rejects });
+    if (kind !== "suspend.resolved") continue;
+    const behind = [...kept].filter(([at, other]) => at > answer && answer > 0 && other.wait === wait);
+    taken.set(key, {
+      value: value ?? kept.get(answer)?.value,
+      rejects,
+      behind: behind.map(([, other]) => other),
+    });
   }
   return taken;
 }
@@ -157,7 +168,8 @@ function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEn
     if (!tries.some((attempt) => isTaken(attempt, taken, isSame)))
       history.violate("I6", `run ${run.runId}: ${key} took ${what}, which was never sent to it`);
     for (const attempt of tries) {
-      if (isBinding(attempt) && !isTaken(attempt, taken, isSame))
+      const isBehind = taken.behind.some((other) => isTaken(attempt, other, isSame));
+      if (isBinding(attempt) && !isBehind && !isTaken(attempt, taken, isSame))
         history.violate(
           "I6",
           `run ${run.runId}: ${key} accepted ${attempt.failure ?? show(attempt.value)} but took ${what}`,
@@ -167,7 +179,8 @@ function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEn
 }
 
 /**
- * An accepted answer that fits the schema is final; one that may not fit is judged when its wait is reached.
+ * An accepted answer that fits the schema is final, unless it was recorded behind one that fits, too; one that may not fit
+ * is judged when its wait is reached.
  */
 function isBinding({ status, valid }: AnswerAttempt): boolean {
   return status === "accepted" && valid;

@@ -34,7 +34,7 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   const late = until <= now + slackMs;
   const undeserved =
     (status === "accepted" && !has(/answered|resolved/)) ||
-    (status === "duplicate" && !has(/answered|resolved/)) ||
+    (status === "duplicate" && !has(/resolved/) && !ofWait.some(mayFit(history, answer, opened))) ||
     // A race around the wait may be decided but not yet recorded.
     (status === "expired" && !ended && !late && !has(/expired|closed/) && !key.includes("["));
   if (undeserved)
@@ -42,6 +42,24 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
       "I6",
       `run ${run.runId}: an answer to ${key} got the reply ${status}, which the journal does not show`,
     );
+}
+
+/** True for a recorded answer that may settle the wait: one that was valid when it was sent, or that needs no check. */
+function mayFit(
+  history: History,
+  { run, key, how, value: own }: AnswerAttempt,
+  opened: WrittenEntry | undefined,
+): (entry: WrittenEntry) => boolean {
+  const isFree = opened !== undefined && (opened.schema ?? null) === null && opened.checked !== true;
+  const sent = history.answers.filter((other) => other.run === run && other.key === key && other.valid);
+  const isOne = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+  return ({ kind, value, rejects }) =>
+    kind === "suspend.answered" &&
+    (isFree ||
+      rejects === true ||
+      // The same value waits for its check.
+      (how === "deliver" && isOne(own, value)) ||
+      sent.some((other) => isOne(other.value, value)));
 }
 
 /** The code of the run is over, so it takes no answer. */

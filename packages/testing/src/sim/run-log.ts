@@ -15,6 +15,9 @@ export interface WrittenEntry {
   readonly attempt?: number;
   readonly until?: number;
   readonly expiresAt?: number | null;
+  /** Of a wait: the JSON Schema of its answers, and whether they are checked without one. */
+  readonly schema?: unknown;
+  readonly checked?: true;
   readonly retryAt?: number;
   readonly wakeAt?: number | null;
   /** When a parked run checks its children. */

@@ -4,10 +4,11 @@
  * suspend.1. The token exists before the wait is opened, so it can be sent first and awaited later.
  * suspend.2. An answer that was not validated (delivered without code, or early) is validated here, and the
  *     verdict is an entry of its own, so replay never validates again.
- * suspend.3. An invalid answer is recorded and leaves the wait open.
+ * suspend.3. An invalid answer is recorded and leaves the wait open. Answers are validated in the order in which they
+ *     were recorded, and the first valid one settles the wait.
  * suspend.4. Receives take the messages of their topic in the order in which these were recorded, each message once. A
  *     message whose receive is closed before the verdict is durable is taken by the next one.
- * suspend.5. A timeout that is not durable yet loses to a message that was recorded before it.
+ * suspend.5. A timeout that is not durable yet loses to an answer or message that was recorded before it.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -109,7 +110,7 @@ interface SuspendParts extends CallParts {
   readonly topic: string | undefined;
 }
 
-type Answer = NonNullable<WaitState["answer"]> | Message;
+type Answer = WaitState["answers"][number] | Message;
 /** The fields of the entry that accepts an answer, or why it is refused. */
 type Verdict = { readonly value?: Json; readonly rejects?: true } | string;
 
@@ -118,6 +119,10 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   #begun = false;
   /** The answer that is being checked. */
   #judging: Answer | null = null;
+  /** The position of the last answer that was checked. Its verdict may not be durable yet. */
+  #judged = 0;
+  /** A valid answer is queued. */
+  #won = false;
   /** The message that it got, and the queued fact that says so. */
   #got: { readonly message: Message; readonly fact: Fact<Json> } | null = null;
   /** Its timeout is queued; it takes effect if no earlier answer is valid. */
@@ -176,6 +181,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     const schema = toJsonSchema(this.parts.schema);
     const { topic } = this;
     const about = {
+      ...(schema === null && this.parts.schema !== undefined ? { checked: true as const } : {}),
       ...(this.parts.entered.foreign ? { foreign: true as const } : {}),
       ...(topic === undefined ? {} : { topic }),
     };
@@ -183,26 +189,32 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     return expiresAt;
   }
 
-  /** Validates a recorded answer that has no verdict yet, or the next message. */
+  /** Validates the first recorded answer that has no verdict yet, or the next message. */
   recheck(): void {
-    if (!this.#begun || this.#judging !== null || this.#got !== null || this.scope.closed) return;
+    if (!this.#begun || this.#judging !== null || this.#got !== null || this.#won || this.scope.closed)
+      return;
     const answer = this.#next();
     if (answer === null) return;
     this.#judging = answer;
     this.engine.timers.cancel(this);
-    const verdict = this.#verdictOn(answer).catch(whyInvalid);
     this.engine.verdicts.judge(
       answer.seq,
-      verdict.then((found) => () => this.#conclude(answer, found)),
+      this.judge(answer).then((found) => () => this.#conclude(answer, found)),
     );
   }
 
   #next(): Answer | null {
     const { journal, calls } = this.engine;
-    const { answer } = journal.state.wait(this.wait);
+    const { answers } = journal.state.wait(this.wait);
     const { topic, record } = this;
+    const answer = answers.find(({ seq }) => seq > this.#judged) ?? null;
     if (answer !== null || topic === undefined || record?.settled === true) return answer;
     return calls.take(topic, journal.state.mailbox);
+  }
+
+  /** The verdict on a recorded answer. A check that throws refuses it. */
+  judge(answer: Answer): Promise<Verdict> {
+    return this.#verdictOn(answer).catch(whyInvalid);
   }
 
   async #verdictOn(answer: Answer): Promise<Verdict> {
@@ -220,17 +232,19 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   #conclude(answer: Answer, verdict: Verdict): void {
     this.#judging = null;
+    // Messages that came with the chapter have negative positions.
+    if (answer.kind === "suspend.answered") this.#judged = answer.seq;
     const about = { ...this.#called, answer: answer.seq };
     if (typeof verdict === "string") {
       this.engine.write({ kind: "suspend.rejected", ...about, issues: verdict });
-      // A refused answer is there until the verdict is durable; the next message is another one.
-      if (answer.kind === "message.sent") this.recheck();
+      this.recheck();
       if (this.#judging === null) this.#await();
       return;
     }
     const fact = { kind: "suspend.resolved", ...about, ...verdict } as const;
     if (this.#late !== null) this.engine.withdraw(this.#late);
     if (answer.kind === "message.sent") this.#got = { message: answer, fact };
+    else this.#won = true;
     this.engine.write(fact);
   }
 
@@ -281,7 +295,6 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 }
 
-/** A check that throws refuses the answer. */
 function whyInvalid(error: unknown): string {
   return scrub(error instanceof Error ? error.message : String(error));
 }
