@@ -46,11 +46,11 @@ export class Demo {
     this.#stage.head("The answer comes early, before the run waits for it, and it comes twice");
     const { token } = await this.#question("wind");
     await this.#post("/resume", { token, value: { approved: true } });
-    await this.#post("/resume", { token, value: { approved: true } });
+    await this.#post("/resume", { token, value: { approved: true } }, 409);
     await this.#until("wind", ({ status }) => status === "completed");
 
     this.#stage.head("Another answer comes too late");
-    await this.#post("/resume", { token, value: { approved: false } });
+    await this.#post("/resume", { token, value: { approved: false } }, 409);
     await this.#follow(/^queue: .*advance wind/);
     await this.#look("wind");
 
@@ -83,11 +83,11 @@ export class Demo {
     this.#out.line();
   }
 
-  async #post(path: string, body: unknown): Promise<void> {
+  async #post(path: string, body: unknown, expected = 202): Promise<void> {
     this.#show();
     const { status, body: reply } = await this.#stage.emulator.ask(path, body);
     this.#out.line(`  POST ${path} ${JSON.stringify(body)}: ${status}`);
-    if (status !== 202) throw new Error(JSON.stringify(reply));
+    if (status !== expected) throw new Error(JSON.stringify(reply));
     const { model } = reply as { readonly model?: string };
     if (model !== undefined && this.#ran.length === 0) this.#out.line(`  model: ${model}`);
   }

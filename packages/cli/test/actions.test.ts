@@ -124,7 +124,7 @@ test("of two open waits one is chosen: by --wait, or by a person", async () => {
   expect((await project.cli(["resume", "both", "--wait", "garden", "--data", "1", ...store])).code).toBe(4);
   const chosen = await project.cli(["resume", "both", ...store], { types: ["9", "2", "300000"] });
   expect(chosen.err).toContain("1  credit  rate?");
-  expect(chosen.out).toContain("The answer to house is recorded.");
+  expect(chosen.out).toContain("The answer to house is recorded, and is checked when the run continues.");
   // Recorded, but not driven: without code this command cannot go on.
   const early = await project.cli(["resume", "both", "--wait", "credit", "--data", "1", ...store]);
   expect(early).toMatchObject({ code: 4 });

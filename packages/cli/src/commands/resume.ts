@@ -59,7 +59,7 @@ export const resume: Command = {
         run: outcome?.status ?? null,
       },
       text: [
-        sentence(result, point),
+        sentence(result, point, drives),
         ...(outcome === undefined ? [] : [`${shortId(runId)} ${statusText(term, outcome.status)}`]),
       ],
       next:
@@ -149,10 +149,10 @@ function issuesOf(result: ResumeResult): object {
   return "issues" in result ? { issues: result.issues } : {};
 }
 
-function sentence(result: ResumeResult, { key }: SuspendPoint): string {
+function sentence(result: ResumeResult, { key }: SuspendPoint, isChecked: boolean): string {
   switch (result.status) {
     case "accepted":
-      return `The answer to ${key} is recorded.`;
+      return `The answer to ${key} is recorded${isChecked ? "" : ", and is checked when the run continues"}.`;
     case "duplicate":
       return `${key} was answered before. Nothing was changed.`;
     case "expired":

@@ -52,7 +52,6 @@ function mayFit(
 ): (entry: WrittenEntry) => boolean {
   const isFree = opened !== undefined && (opened.schema ?? null) === null && opened.checked !== true;
   const sent = history.answers.filter((other) => other.run === run && other.key === key && other.valid);
-  const isOne = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
   return ({ kind, value, rejects }) =>
     kind === "suspend.answered" &&
     (isFree ||
@@ -60,6 +59,10 @@ function mayFit(
       // The same value waits for its check.
       (how === "deliver" && isOne(own, value)) ||
       sent.some((other) => isOne(other.value, value)));
+}
+
+function isOne(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** The code of the run is over, so it takes no answer. */
