@@ -105,6 +105,15 @@ export const plantedInSteering: readonly PlantedBug[] = [
     seenBy: { test: pauseTest, because: noApps },
   },
   {
+    name: "pause-by-memory",
+    breaks: "pauses.1",
+    file: "runs/pauses.ts",
+    find: "    this.#known = null;\n    const known",
+    replace: "    const known",
+    why: "A pause is not written, because this process has not noticed that another one has unpaused the workflow.",
+    seenBy: { test: pauseTest, because: noApps },
+  },
+  {
     name: "paused-workflow-keeps-its-drivers",
     breaks: "pauses.2",
     file: "runs/pauses.ts",

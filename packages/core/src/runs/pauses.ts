@@ -1,7 +1,8 @@
 /**
  * Workflows that are paused: their runs are recorded, and not driven. Kept by the storage, beside the runs.
  *
- * pauses.1. What the storage said is remembered for a short time, so that driving a run costs no read of its own.
+ * pauses.1. What the storage said is remembered for a short time, so that driving a run costs no read of its own. A pause
+ *     itself asks the storage: when it resolves, the workflow is paused.
  * pauses.2. When a workflow turns out to be paused, its runs in this process are handed over at their next step boundary.
  */
 
@@ -67,6 +68,8 @@ export class Pauses {
         "This storage cannot pause a workflow. Pause its runs one by one, with run.pause().",
       );
     const pause = { workflow, reason: scrub(reason) || null, since: this.#host.world.now() };
+    // Another process may have unpaused it since this one has looked.
+    this.#known = null;
     const known = isPaused ? await this.of(workflow) : null;
     if (known === null) await storage.pause(workflow, isPaused ? pause : null);
     this.#known = null;

@@ -2,7 +2,7 @@ import { createApp, durable, Journal } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { countingStorage, crashEverywhere, faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { failureOf, kindsOf, lab, outputOf, secret, tokenOf } from "../support/behaviour-lab.ts";
+import { failureOf, kindsOf, lab, outputOf, secret, sqliteLab, tokenOf } from "../support/behaviour-lab.ts";
 import { batchesOf } from "../support/behaviour-lives.ts";
 import { open, slow } from "../support/worker-lab.ts";
 import { record } from "../support/worker-runs.ts";
@@ -300,6 +300,25 @@ describe("a paused workflow", () => {
     await operator.unpause("slow");
     await on.world.advance(60_000);
     expect(ran).toEqual(["r a 1", "r b 1", "r c 1"]);
+  });
+
+  test.each([
+    ["memory", lab],
+    ["SQLite", sqliteLab],
+  ])("is paused again, although another process has unpaused it a moment ago: %s", async (_, make) => {
+    const on = make();
+    const flow = durable("one", (ctx) => ctx.step("s", () => 1));
+    const [a, b] = [1, 2].map(() => createApp({ ...on, workflows: [flow] }));
+    await a?.pause("one", "first");
+    await on.world.advance(100);
+    await b?.unpause("one");
+    await a?.pause("one", "second");
+    expect(await on.storage.paused?.()).toMatchObject([{ workflow: "one", reason: "second" }]);
+    expect(await a?.paused()).toMatchObject([{ reason: "second" }]);
+    await a?.start("one", undefined, { id: "r", drive: false });
+    expect(await on.world.run(a!.advance("r"))).toMatchObject({ status: "paused", reason: "second" });
+    await b?.pause("one", "third");
+    expect(await on.storage.paused?.(), "the first pause stays").toMatchObject([{ reason: "second" }]);
   });
 
   test("answers are recorded, and used later", async () => {
