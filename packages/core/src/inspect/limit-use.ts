@@ -43,7 +43,7 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
 
 /** As runs/permits.ts writes it: the text of a window, then the calls under way. */
 function limitOf(name: string, text: string, now: number): WindowUse {
-  const [window = "[0]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
+  const [window = "[0,0,[]]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
   const [used = 0, tokens = 0] = sums(window);
   const calls = Object.values(ends).filter((until) => until > now).length;
   return { kind: "limit", name, used, tokens: Math.round(tokens), calls };
@@ -55,9 +55,9 @@ function rateOf(name: string, text: string): WindowUse {
   return { kind: "rate", name: named, used: sums(text)[0] ?? 0, tokens: 0, calls: 0 };
 }
 
-/** As runs/window.ts writes it: the turn, then the beginning of each part and its amounts. */
+/** As runs/window.ts writes it: its length, turns, then the beginning of each part and its amounts. */
 function sums(text: string): number[] {
-  const [, ...parts] = JSON.parse(text) as [number, ...number[][]];
+  const [, , , ...parts] = JSON.parse(text) as [number, number, unknown, ...number[][]];
   const total: number[] = [];
   for (const [, ...amounts] of parts)
     for (const [n, amount] of amounts.entries()) total[n] = (total[n] ?? 0) + amount;

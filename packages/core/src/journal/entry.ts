@@ -81,6 +81,14 @@ export interface SpawnedBy {
   readonly onParentEnd?: "cancel";
 }
 
+/** A turn of a rate: when a run asks for it again. */
+export interface Turn {
+  /** The name of the rate in the storage. */
+  readonly rate: string;
+  /** By the clock of the storage. */
+  readonly at: number;
+}
+
 /** What an entry records. `V` is the type of values: encoded inside the engine, decoded for users. */
 export type Fact<V> =
   | {
@@ -100,10 +108,20 @@ export type Fact<V> =
       readonly deadline?: number;
     }
   /**
-   * When the run begins has changed: it got a turn, or was debounced from outside, with another input. With `begun`, its
-   * time and its input are final.
+   * When the run begins has changed: it got a turn of its rate, or was debounced from outside. With `begun`, its time and
+   * its input are final.
    */
-  | { readonly kind: "run.queued"; readonly flow: RunFlow; readonly input?: V; readonly begun?: true }
+  | {
+      readonly kind: "run.queued";
+      /** Missing when it stays as it is. */
+      readonly flow?: RunFlow;
+      readonly turn?: Turn;
+      /** What a start gave that has moved the run. Its tags and its deadline replace those before, also by none. */
+      readonly input?: V;
+      readonly tags?: Readonly<Record<string, string>>;
+      readonly deadline?: number;
+      readonly begun?: true;
+    }
   /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
   | ({
       readonly kind: "run.continued";

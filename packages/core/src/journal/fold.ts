@@ -9,6 +9,7 @@
  * fold.6. An append that changes no report passes none to the storage.
  * fold.7. A run that goes on keeps the time since when it is due, so that a step changes nothing by which due runs are
  *     ordered. Neither a message nor a pause begins a run before its time.
+ * fold.8. A run that is moved has the tags and the deadline of the start that moved it, as it has its input.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -49,6 +50,11 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
       summary.runId = fact.runId;
       Object.assign(summary, fact.head, { chapter: position, dueSince: at });
       keepVersion(summary, fact);
+      return;
+    case "run.queued":
+      if (fact.input === undefined) return;
+      if (fact.tags === undefined) delete summary.tags;
+      else summary.tags = fact.tags;
       return;
     case "tag.set":
       summary.tags = withTags(summary.tags, fact.tags);
@@ -198,7 +204,8 @@ export class RunState {
   #fold(entry: Entry): void {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
-    if ("deadline" in entry) this.endsBy = entry.deadline ?? null;
+    if ("deadline" in entry || (entry.kind === "run.queued" && entry.input !== undefined))
+      this.endsBy = entry.deadline ?? null;
     if (entry.kind === "run.paused") this.paused ??= entry;
     if (entry.kind === "run.unpaused" || entry.kind === "run.cancelling") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;

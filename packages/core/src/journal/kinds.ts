@@ -4,7 +4,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import type { CallKind, Entry, Fact, FactKind } from "./entry.ts";
+import type { CallKind, Entry, Fact, FactKind, Turn } from "./entry.ts";
 
 interface Traits {
   /** The kind of call it belongs to. Absent for facts of the whole run, and for answers, which may be early. */
@@ -140,4 +140,9 @@ export function inputOf<V>(entry: Entry<V>): V | undefined {
 export function inputIn<V>(entries: readonly Entry<V>[]): V | undefined {
   const last = entries.findLast((entry) => inputOf(entry) !== undefined);
   return last && inputOf(last);
+}
+
+/** The turn of its rate that a run has, and has not used. */
+export function turnIn(entries: readonly Entry[]): Turn | undefined {
+  return entries.findLast((entry) => entry.kind === "run.queued")?.turn;
 }

@@ -17,6 +17,7 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
+import { leaveLine } from "./leave-line.ts";
 import { newNonce, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
@@ -81,6 +82,7 @@ export async function end(host: Host, journal: RunJournal, ends: Ends): Promise<
     // Only an end takes the lease away: a driver that is alive cleans up.
     const appended = await journal.append([written], { outside: true, ...(undoes ? {} : { lease: null }) });
     if (undoes && appended.kind === "landed") ends.cleansUp(journal);
+    if (!undoes && appended.kind === "landed") await leaveLine(host, journal);
   }
   if (isParked && journal.state.end !== null)
     void host.observing().then((observe) => observe?.(journal).ended());

@@ -3,6 +3,7 @@
 import type { RunJournal } from "../journal/journal.ts";
 import { end } from "./cancel.ts";
 import type { Host } from "./host.ts";
+import { leaveLine } from "./leave-line.ts";
 import { headsBelow } from "./list.ts";
 import { openJournal } from "./lookup.ts";
 
@@ -10,13 +11,15 @@ import { openJournal } from "./lookup.ts";
  * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
  * goes on if this stops half-way.
  */
-export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
+export async function deleteRun(host: Host, journal: RunJournal): Promise<void> {
+  const { runId, locator } = journal;
   const below = await runsBelow(host, runId);
   const children = below.filter(({ childOf }) => childOf !== undefined);
   const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
   const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
   for (const run of [...children, ...spawned]) await end(host, run, ends);
   await (await host.storage()).delete(locator);
+  if (journal.state.end === null) await leaveLine(host, journal);
   for (const child of children) await deleteRun(host, child);
 }
 

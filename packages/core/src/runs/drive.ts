@@ -57,30 +57,23 @@ async function driven(
   const user = host.parked.user(journal);
   try {
     const take = (): Promise<LeasedRun> => acquire(host, journal, options.maxStarts, definition);
+    const leave = (leased: LeasedRun) => leaveAsIs(host, definition, leased, options);
     const isFree = definition.flow === undefined && journal.state.summary.flow === undefined;
     const leased = isFree
       ? await (run instanceof RunJournal ? take() : run)
-      : await (await flowPart()).admit({ host, definition, journal, options: given, take, advance }, run);
+      : await (
+          await flowPart()
+        ).admit({ host, definition, journal, options: given, take, leave, advance }, run);
     if (typeof leased === "function") return leased;
     const { lease, owned } = leased;
     if (journal.state.end !== null) {
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
-    if (journal.state.paused !== null) {
-      await lease.release();
-      return () => outcomeWithChildren(host, journal, false);
-    }
-    if (!owned) return async () => ({ runId, recorded: false, status: "running" });
-    const { versions } = options;
-    if (versions?.includes(journal.first.version as string) === false) {
-      // It is left as it is: the start does not count.
-      await lease.giveBack();
-      throw (await later()).otherVersion(journal, versions);
-    }
-    const now = (): Promise<Outcome<unknown>> => outcomeWithChildren(host, journal, false);
-    const paused = await host.pauses?.keeps(definition.name, lease, now);
-    if (paused) return paused;
+    if (!owned && journal.state.paused === null)
+      return async () => ({ runId, recorded: false, status: "running" });
+    const left = await leave(leased);
+    if (left !== null) return left;
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -98,6 +91,26 @@ async function driven(
   } finally {
     host.parked.checkIn(journal, user);
   }
+}
+
+/** Gives the lease of a run back that is paused, and tells how its outcome is read then; `null` for any other. */
+async function leaveAsIs(
+  host: Host,
+  definition: Definition,
+  { journal, lease }: LeasedRun,
+  { versions }: AdvanceOptions,
+): Promise<(() => Promise<Outcome<unknown>>) | null> {
+  const now = (): Promise<Outcome<unknown>> => outcomeWithChildren(host, journal, false);
+  if (journal.state.paused !== null) {
+    await lease.release();
+    return now;
+  }
+  if (versions?.includes(journal.first.version as string) === false) {
+    // The start does not count.
+    await lease.giveBack();
+    throw (await later()).otherVersion(journal, versions);
+  }
+  return (await host.pauses?.keeps(definition.name, lease, now)) ?? null;
 }
 
 /** Advances the run with this id. */

@@ -7,17 +7,21 @@
  * flow.2. `begun` makes the input of a debounced run final. A start that moves the run and the driver that begins it
  *     compete for the same position of its journal, so no start changes the input of a run that has begun.
  * flow.3. A run whose rate is used up gets a turn, which is recorded. Its turn is a time to ask again: the rate is taken
- *     when the run begins. A run without a turn does not overtake those that have one.
+ *     when the run begins. A run without a turn does not make those wait longer that have one. A run that is gone, or was
+ *     moved, gives its turn back.
  * flow.4. While a run with a singleton has not ended, the storage records no other one, and a start returns that run.
+ * flow.5. A run that has taken its rate records `begun` before its code is called: one append, only under a rate. So a
+ *     driver that takes it over asks for no further turn. A process that dies between the two loses what it took, and the
+ *     run asks again: the limit is never exceeded.
  */
 
-import type { Definition, LimitKey } from "../engine/definition.ts";
+import type { Definition } from "../engine/definition.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions } from "../engine/stop.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { writeFact, type WrittenFact } from "../journal/fact-text.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { inputOf } from "../journal/kinds.ts";
+import { inputOf, turnIn } from "../journal/kinds.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { RunFlow } from "../ports/storage.ts";
 import { pause } from "../ports/world.ts";
@@ -26,17 +30,25 @@ import type { Json } from "../values/codec/tags.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
-import { limits } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import type { LeasedRun } from "./new-run.ts";
 import type { FlowStart } from "./new-run.ts";
 import { checkLimits, type Host } from "./host.ts";
 import { openRun } from "./lookup.ts";
+import {
+  assertLimit,
+  giveTurnBack,
+  invalid,
+  keyOf,
+  rateOf,
+  returnUse,
+  takeRate,
+  type Taken,
+} from "./rate.ts";
 import { outcomeWithChildren } from "./status.ts";
-import { TextStore } from "./text-store.ts";
-import { Window } from "./window.ts";
 
 export { permitOf } from "./permits.ts";
+export { giveTurnBack } from "./rate.ts";
 
 /** A day of seconds: a run is taken at most so much earlier, or later, than its turn. */
 const highestPriority = 86_400;
@@ -123,38 +135,6 @@ function singletonOf({ singleton, debounce }: FlowStart, where: string): string 
 
 const debounced = "debounce ";
 
-function keyOf(key: LimitKey<never> | undefined, input: unknown, where: string): string {
-  const found: unknown = typeof key === "function" ? key(input as never) : (key ?? "");
-  if (typeof found === "string" && found.length <= limits.keyLength && found.isWellFormed()) return found;
-  throw invalid(`${where} has the key ${show(found)}. Use a text of at most ${limits.keyLength} characters.`);
-}
-
-function assertLimit(limit: number, where: string): void {
-  if (Number.isSafeInteger(limit) && limit >= 1) return;
-  throw invalid(`${where} has the limit ${show(limit)}. Use a whole number from 1 on.`);
-}
-
-function rateOf(
-  { name, flow }: Definition,
-  input: unknown,
-): { readonly name: string; readonly window: Window } | null {
-  const { rate } = flow ?? {};
-  if (rate === undefined) return null;
-  const where = `The rate of "${name}"`;
-  assertOptions(rate, "limit per key", where);
-  assertLimit(rate.limit, where);
-  const perMs = toMs(rate.per, `${where}: per`);
-  if (perMs < 1) throw invalid(`${where} has \`per: ${show(rate.per)}\`. Use a time.`);
-  return {
-    name: `rate ${JSON.stringify([name, keyOf(rate.key, input, where)])}`,
-    window: new Window(perMs, [rate.limit]),
-  };
-}
-
-function invalid(message: string): DurableError {
-  return new DurableError("invalid-options", message);
-}
-
 // ---- singletons and debounce: one run for several starts ----
 
 type Started = Fact<Json> & { kind: "run.started" };
@@ -203,11 +183,21 @@ function missing(error: unknown): null {
 }
 
 /** Moves a debounced run; false when it has begun or ended, so that another one may be recorded. */
-async function moved(host: Host, journal: RunJournal, { flow = {}, input }: Started): Promise<boolean> {
+async function moved(host: Host, journal: RunJournal, started: Started): Promise<boolean> {
+  const { flow = {}, input, tags, deadline } = started;
   while (journal.state.end === null && isDebounced(journal.state.summary)) {
-    const fact = written({ kind: "run.queued", flow, input }, host);
-    const { kind } = await journal.append([fact], { outside: true });
-    if (kind === "landed") return true;
+    const turn = turnIn(journal.entries);
+    const fact = {
+      kind: "run.queued",
+      flow,
+      input,
+      ...(tags === undefined ? {} : { tags }),
+      ...(deadline === undefined ? {} : { deadline }),
+    } as const;
+    const { kind } = await journal.append([written(fact, host)], { outside: true });
+    if (kind !== "landed") continue;
+    await giveTurnBack(host, turn);
+    return true;
   }
   return false;
 }
@@ -234,6 +224,8 @@ interface Admission {
   readonly options: AdvanceOptions | undefined;
   /** Takes the lease. */
   readonly take: () => Promise<LeasedRun>;
+  /** Gives the lease of a run back that is not to be driven now, for example because it is paused; `null` for any other. */
+  readonly leave: (leased: LeasedRun) => Promise<(() => Promise<Outcome<unknown>>) | null>;
   /** Drives a run, once it is admitted. */
   readonly advance: (host: Host, definition: Definition, run: RunJournal) => Promise<unknown>;
 }
@@ -262,6 +254,9 @@ export async function admit(
     const { starts, owned } = leased;
     const isOver = journal.state.end !== null || journal.lost || starts > (options?.maxStarts ?? Infinity);
     if (!owned || isOver || !isUnbegun(journal)) return leased;
+    // Before it begins, so that it takes no rate, and a debounced one can still be moved.
+    const left = await given.leave(leased);
+    if (left !== null) return left;
     const { lease } = leased;
     const next = await begin(given, leased).catch(async (error: unknown) => {
       await lease.release();
@@ -281,23 +276,22 @@ async function begin({ host, definition, journal }: Admission, { lease }: Leased
     await lease.release();
     return 0;
   }
-  const rate = rateOf(
-    definition,
-    definition.flow?.rate === undefined ? null : decode(journal.input, `input of run ${journal.runId}`),
-  );
-  if (rate !== null) {
-    const hasTurn = journal.entries.some(({ kind, outside }) => kind === "run.queued" && !outside);
-    const store = new TextStore(await host.storage(), host.world);
-    const turn = await store.update(rate.name, rate.window.keepMs, (text, now) =>
-      rate.window.begin(rate.window.read(text), now, hasTurn),
-    );
-    if (turn > 0) return queued(host, journal, { lease, turn, hasTurn });
-  }
-  if (!isDebounced(journal.state.summary)) return null;
+  const { endsBy } = journal.state;
+  const rate =
+    definition.flow?.rate === undefined || (endsBy !== null && endsBy <= host.world.now())
+      ? null
+      : rateOf(definition, decode(journal.input, `input of run ${journal.runId}`));
+  const turn = turnIn(journal.entries);
+  const hasTurn = turn !== undefined && turn.rate === rate?.name;
+  const taken = rate === null ? null : await takeRate(host, rate, hasTurn);
+  if (taken !== null && taken.wait > 0) return queued(host, journal, { lease, hasTurn, ...taken });
+  const isMoved = isDebounced(journal.state.summary);
+  if (taken === null && !isMoved) return null;
   const { singleton: _, ...flow } = journal.state.summary.flow ?? {};
-  const fact = written({ kind: "run.queued", flow, begun: true }, host);
+  const fact = written({ kind: "run.queued", ...(isMoved ? { flow } : {}), begun: true }, host);
   const appended = await journal.append([fact], { lease: lease.extend(false) });
   if (appended.kind === "landed") return null;
+  if (rate !== null && taken !== null) await returnUse(host, rate, taken.at);
   await lease.release();
   return 0;
 }
@@ -306,18 +300,21 @@ async function begin({ host, definition, journal }: Admission, { lease }: Leased
 async function queued(
   host: Host,
   journal: RunJournal,
-  { lease, turn, hasTurn }: { readonly lease: DriverLease; readonly turn: number; readonly hasTurn: boolean },
+  { lease, wait, turn, hasTurn }: Taken & { readonly lease: DriverLease; readonly hasTurn: boolean },
 ): Promise<number> {
   if (hasTurn) {
-    await lease.release(turn);
-    return turn;
+    await lease.release(wait);
+    return wait;
   }
-  const flow = { ...journal.state.summary.flow, startAt: host.world.now() + turn };
-  const fact = written({ kind: "run.queued", flow }, host);
+  const flow = { ...journal.state.summary.flow, startAt: host.world.now() + wait };
+  const fact = written({ kind: "run.queued", flow, turn }, host);
   const { kind } = await journal.append([fact], { lease: null });
   journal.driven ||= kind === "landed";
   if (kind === "landed") lease.released();
-  else await lease.release();
+  else {
+    await giveTurnBack(host, turn);
+    await lease.release();
+  }
   return 0;
 }
 

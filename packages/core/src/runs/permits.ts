@@ -5,6 +5,8 @@
  * permits.2. A permit for calls at the same time has an end that its process moves on. So a process that dies frees it.
  *     One that was granted so long ago that it may have ended is moved on before the call begins.
  * permits.3. Tokens are reserved by an estimate before the call and corrected afterwards by what the call metered.
+ * permits.4. A permit is free at the end of its call, or at once if the step does not need it any more. A renewal that is
+ *     on its way then does not take it again.
  */
 
 import type { LimitOptions, Permit, StepLimit } from "../engine/permits.ts";
@@ -25,6 +27,11 @@ interface State {
   mean: number;
 }
 
+interface TakenPermit extends Permit {
+  /** There is no call after all. */
+  giveBack(): Promise<void>;
+}
+
 /** The pauses between two looks of a step that waits. */
 const [shortestMs, longestMs] = [20, 250];
 
@@ -36,13 +43,15 @@ export async function permitOf(
   isOver: () => boolean,
 ): Promise<Permit | null> {
   const { name, tokens } = checkedLimit(host, limit, where);
-  const use = new LimitUse(host, { name, isOver }, new TextStore(await host.storage(), host.world));
+  const use = new LimitUse(host, name, new TextStore(await host.storage(), host.world));
   // Steps of this process ask one after the other, so that they come in the order in which they were called.
   return host.inTurn(`limit ${name}`, async () => {
     for (let ms = shortestMs; !isOver(); ms = Math.min(2 * ms, longestMs)) {
       const taken = await use.take(tokens);
-      if (typeof taken !== "number") return taken;
-      await pause(host.world, Math.min(Math.max(taken, 1), ms));
+      if (typeof taken === "number") await pause(host.world, Math.min(Math.max(taken, 1), ms));
+      else if (!isOver()) return taken;
+      // It would be free only after its time.
+      else await taken.giveBack().catch(() => {});
     }
     return null;
   });
@@ -76,18 +85,14 @@ class LimitUse {
   readonly #store: TextStore;
   readonly #options: LimitOptions;
   readonly #window: Window;
-  readonly #isOver: () => boolean;
   /** Names the permit. */
   readonly #id: string;
+  /** What was reserved, and when. */
+  #reserved = { at: 0, tokens: 0 };
 
-  constructor(
-    host: Host,
-    { name, isOver }: { readonly name: string; readonly isOver: () => boolean },
-    store: TextStore,
-  ) {
+  constructor(host: Host, name: string, store: TextStore) {
     this.#host = host;
     this.#name = name;
-    this.#isOver = isOver;
     this.#id = host.world.id();
     this.#store = store;
     const options = host.limits[name] ?? {};
@@ -104,42 +109,48 @@ class LimitUse {
   }
 
   /** A permit, or in how many milliseconds there may be one. */
-  async take(tokens: number | undefined): Promise<Permit | number> {
+  async take(tokens: number | undefined): Promise<TakenPermit | number> {
     const { world, leaseMs } = this.#host;
     const { concurrent = Infinity } = this.#options;
     const id = this.#id;
     const from = world.now();
-    let reserved = 0;
     const wait = await this.#change((state, now) => {
-      reserved = this.#options.tokens === undefined ? 0 : (tokens ?? state.mean);
+      const reserved = this.#options.tokens === undefined ? 0 : (tokens ?? state.mean);
       // It may have been taken by a request whose reply got lost or came late.
       const isNew = state.calls[id] === undefined;
       if (isNew && Object.keys(state.calls).length >= concurrent) return longestMs;
       if (isNew && !this.#window.take(state.window, now, [1, reserved]))
         return this.#window.wait(state.window, now, [1, reserved]);
+      if (isNew) this.#reserved = { at: now, tokens: reserved };
       if (concurrent < Infinity) state.calls[id] = now + leaseMs;
       return 0;
     });
     const isLate = concurrent < Infinity && world.now() - from > leaseMs / 2;
-    return wait > 0 || isLate ? wait : this.#permit(id, reserved);
+    return wait > 0 || isLate ? wait : this.#permit();
   }
 
-  #permit(id: string, reserved: number): Permit {
-    const stop = this.#options.concurrent === undefined ? () => {} : this.#keep(id);
+  #permit(): TakenPermit {
+    const { concurrent, tokens } = this.#options;
+    const stop = concurrent === undefined ? () => {} : this.#keep();
+    const { at, tokens: reserved } = this.#reserved;
     return {
       settle: async (usage) => {
         stop();
-        const used = usage === undefined ? reserved : tokensOf(usage);
-        if (
-          this.#options.concurrent === undefined &&
-          (this.#options.tokens === undefined || usage === undefined)
-        )
-          return;
+        if (concurrent === undefined && (tokens === undefined || usage === undefined)) return;
         await this.#change((state, now) => {
-          delete state.calls[id];
+          delete state.calls[this.#id];
           if (usage === undefined) return 0;
+          const used = tokensOf(usage);
           state.mean = state.mean === 0 ? used : Math.round(0.8 * state.mean + 0.2 * used);
-          this.#window.add(state.window, now, [0, used - reserved]);
+          this.#window.correct(state.window, now, at, [0, used - reserved]);
+          return 0;
+        });
+      },
+      giveBack: async () => {
+        stop();
+        await this.#change((state, now) => {
+          delete state.calls[this.#id];
+          this.#window.correct(state.window, now, at, [-1, -reserved]);
           return 0;
         });
       },
@@ -147,29 +158,31 @@ class LimitUse {
   }
 
   /** Moves the end of a permit on while its call is under way; returns a function that stops it. */
-  #keep(id: string): () => void {
+  #keep(): () => void {
     const { world, leaseMs } = this.#host;
     let cancel: (() => void) | undefined;
+    let isSettled = false;
     const again = (): void => {
       cancel = world.timer(leaseMs / 3, () => {
-        // Of a drive that has stopped it ends by its time.
-        if (this.#isOver()) return;
         again();
         // If it cannot be moved now, the next attempt comes before it ends.
         this.#change((state, now) => {
-          state.calls[id] = now + leaseMs;
+          if (isSettled) return 1;
+          state.calls[this.#id] = now + leaseMs;
           return 0;
         }).catch(() => {});
       });
     };
     again();
-    return () => cancel?.();
+    return () => {
+      isSettled = true;
+      cancel?.();
+    };
   }
 
   /** `change` returns 0 when the new state is to be kept. */
   #change(change: (state: State, now: number) => number): Promise<number> {
-    const keepMs = this.#window.keepMs + this.#host.leaseMs;
-    return this.#store.update(`limit ${this.#name}`, keepMs, (text, now) => {
+    return this.#store.update(`limit ${this.#name}`, (text, now) => {
       const [window, calls, mean] = (text === null ? [null, {}, 0] : JSON.parse(text)) as [
         string | null,
         State["calls"],
@@ -178,8 +191,14 @@ class LimitUse {
       const live = Object.entries(calls).filter(([, until]) => until > now);
       const state = { window: this.#window.read(window), calls: Object.fromEntries(live), mean };
       const wait = change(state, now);
-      if (wait > 0) return { wait };
-      return { wait, text: JSON.stringify([this.#window.text(state.window), state.calls, state.mean]) };
+      // Calls under way may outlast the window.
+      const keepMs = this.#window.keepMs(state.window, now) + this.#host.leaseMs;
+      if (wait > 0) return { wait, keepMs };
+      return {
+        wait,
+        keepMs,
+        text: JSON.stringify([this.#window.text(state.window), state.calls, state.mean]),
+      };
     });
   }
 }

@@ -16,6 +16,8 @@ interface Change {
   readonly text?: string;
   /** In how many milliseconds to ask again; 0 when it was granted. */
   readonly wait: number;
+  /** How long the text is needed. */
+  readonly keepMs: number;
 }
 
 const mostFailures = 12;
@@ -31,16 +33,12 @@ export class TextStore {
   }
 
   /** `change` gets the text and the time by the clock of the storage, and may be called several times. */
-  async update(
-    name: string,
-    keepMs: number,
-    change: (text: string | null, now: number) => Change,
-  ): Promise<number> {
+  async update(name: string, change: (text: string | null, now: number) => Change): Promise<number> {
     for (let [tries, failures] = [1, 0]; ; tries++) {
       try {
         const { value, now } = await this.#limits.read(name);
-        const { text, wait } = change(value, now);
-        if (text === undefined || (await this.#limits.swap(name, value, text, keepMs + wait))) return wait;
+        const { text, wait, keepMs } = change(value, now);
+        if (text === undefined || (await this.#limits.swap(name, value, text, keepMs))) return wait;
         failures = 0;
       } catch (error) {
         if (isFinal(error)) throw error;

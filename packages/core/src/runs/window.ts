@@ -4,9 +4,12 @@
  * window.1. Within any time of the length `perMs`, no amount is granted more than its limit. Use is kept in a hundred parts
  *     of the window, and a part counts until all of it has left the window. So at most one percent is given away.
  * window.2. Use that is larger than a limit is granted when the window is empty, because it would never fit.
+ * window.3. What was taken and not used is taken back in the part in which it was taken, and leaves the window with it.
+ *     Booked later, it would outlive what it corrects, and let the same amount through a second time.
+ * window.4. A turn that was given back goes to the next caller without one. Nobody who has a turn comes later for it.
  */
 
-/** Parts of a window. */
+/** Parts of a window, and times in the list of turns that were given back. */
 const parts = 100;
 
 export interface WindowState {
@@ -14,31 +17,44 @@ export interface WindowState {
   used: [at: number, ...amounts: number[]][];
   /** The latest turn that a caller was given. */
   line: number;
+  /** Turns that were given back: their times, and how many each. */
+  free: [at: number, count: number][];
 }
+
+type WindowText = [perMs: number, line: number, free: WindowState["free"], ...used: WindowState["used"]];
 
 export class Window {
   readonly #perMs: number;
   readonly #limits: readonly number[];
   readonly #partMs: number;
+  /** The time from one turn to the next. */
+  readonly #paceMs: number;
 
   constructor(perMs: number, limits: readonly number[]) {
     this.#perMs = perMs;
     this.#limits = limits;
     this.#partMs = Math.max(1, Math.ceil(perMs / parts));
+    this.#paceMs = (perMs + this.#partMs) / (limits[0] ?? 1);
   }
 
-  /** How long a text is needed after its last change. */
-  get keepMs(): number {
-    return 2 * (this.#perMs + this.#partMs);
+  /** The window of a text, to give something back. It grants nothing, because the text does not say how much. */
+  static of(text: string): Window {
+    const [perMs] = JSON.parse(text) as WindowText;
+    return new Window(perMs, [0]);
+  }
+
+  /** How long a text is needed after a change. */
+  keepMs({ line }: WindowState, now: number): number {
+    return Math.ceil(2 * (this.#perMs + this.#partMs) + Math.max(0, line - now));
   }
 
   read(text: string | null): WindowState {
-    const [line, ...used] = (text === null ? [0] : JSON.parse(text)) as [number, ...WindowState["used"]];
-    return { used, line };
+    const [, line, free, ...used] = (text === null ? [0, 0, []] : JSON.parse(text)) as WindowText;
+    return { used, line, free };
   }
 
-  text({ used, line }: WindowState): string {
-    return JSON.stringify([line, ...used]);
+  text({ used, line, free }: WindowState): string {
+    return JSON.stringify([this.#perMs, line, free, ...used] satisfies WindowText);
   }
 
   /** Takes amounts, if all of them fit. */
@@ -50,26 +66,63 @@ export class Window {
   }
 
   /**
-   * Takes one, or gives a turn to ask again: after all turns that were given before, at the pace of the limit. A caller
-   * that has a turn and finds the window full asks again as soon as it can be free.
+   * Takes one, or gives a turn to ask again: one that was given back, or after all turns that were given before, at the
+   * pace of the limit. A caller that has a turn and finds the window full asks again as soon as it can be free. Returns 0,
+   * or in how many milliseconds to ask again.
    */
-  begin(state: WindowState, now: number, hasTurn: boolean): { readonly text: string; readonly wait: number } {
+  begin(state: WindowState, now: number, hasTurn: boolean): number {
     this.#trim(state, now);
-    if ((hasTurn || state.line <= now) && this.take(state, now, [1]))
-      return { text: this.text(state), wait: 0 };
-    const free = this.wait(state, now, [1]);
-    if (hasTurn) return { text: this.text(state), wait: free };
-    const [limit = 1] = this.#limits;
-    state.line = Math.max(now + free, state.line + (this.#perMs + this.#partMs) / limit);
-    return { text: this.text(state), wait: Math.ceil(state.line - now) };
+    const isFirst = hasTurn || state.line <= now;
+    const isNext = isFirst || (state.free[0]?.[0] ?? Infinity) <= now;
+    if (isNext && this.take(state, now, [1])) {
+      if (!isFirst) this.#takeFree(state);
+      return 0;
+    }
+    const soonest = now + this.wait(state, now, [1]);
+    if (hasTurn) return soonest - now;
+    const turn = Math.max(soonest, this.#takeFree(state) ?? state.line + this.#paceMs);
+    state.line = Math.max(state.line, turn);
+    return Math.ceil(turn - now);
   }
 
-  /** Adds use that has happened; a negative amount takes back what was too much. */
+  #takeFree({ free }: WindowState): number | undefined {
+    const [first] = free;
+    if (first === undefined) return undefined;
+    first[1] -= 1;
+    if (first[1] === 0) free.shift();
+    return first[0];
+  }
+
+  /** A turn is given back, because its owner is gone. */
+  giveBack(state: WindowState, now: number, turn: number): void {
+    const { free } = state;
+    const same = free.find(([at]) => at === turn);
+    if (same === undefined) free.push([turn, 1]);
+    else same[1] += 1;
+    free.sort(([a], [b]) => a - b);
+    this.#trim(state, now);
+    if (state.free.length > parts) mergeNearest(state.free, now);
+  }
+
+  /** Adds use that has happened. */
   add(state: WindowState, now: number, amounts: readonly number[]): void {
-    const at = Math.floor(now / this.#partMs) * this.#partMs;
+    const at = this.#partAt(now);
     const last = state.used.at(-1);
     if (last === undefined || last[0] !== at) state.used.push([at, ...amounts]);
-    else amounts.forEach((amount, n) => (last[n + 1] = (last[n + 1] ?? 0) + amount));
+    else addTo(last, amounts);
+  }
+
+  /** Corrects what was taken at `takenAt`: what was too much is taken back there, and what came on top counts from now on. */
+  correct(state: WindowState, now: number, takenAt: number, amounts: readonly number[]): void {
+    const part = state.used.find(([at]) => at === this.#partAt(takenAt));
+    const less = amounts.map((amount) => Math.min(amount, 0));
+    if (part !== undefined) addTo(part, less);
+    if (amounts.some((amount) => amount > 0))
+      this.add(
+        state,
+        now,
+        amounts.map((amount) => Math.max(amount, 0)),
+      );
   }
 
   /** In how many milliseconds these amounts fit, if nothing else is taken. */
@@ -85,7 +138,13 @@ export class Window {
     state.used = state.used.filter(
       ([at, ...rest]) => this.#leaves([at, ...rest]) > now && at <= now + this.#perMs,
     );
+    // The turn after it has come as well, and the window would be too full for both.
+    state.free = state.free.filter(([at]) => at + this.#paceMs > now && state.line > now);
     if (state.line <= now) state.line = 0;
+  }
+
+  #partAt(time: number): number {
+    return Math.floor(time / this.#partMs) * this.#partMs;
   }
 
   #leaves([at]: WindowState["used"][number]): number {
@@ -98,4 +157,20 @@ export class Window {
       return before <= 0 || before + amount <= (this.#limits[n] ?? Infinity);
     });
   }
+}
+
+function addTo(part: WindowState["used"][number], amounts: readonly number[]): void {
+  for (const [n, amount] of amounts.entries()) part[n + 1] = (part[n + 1] ?? 0) + amount;
+}
+
+/**
+ * Two neighbours become one, at the later time, so that a caller is at most given too late a turn: those that are nearest to
+ * each other, compared with how far away they are.
+ */
+function mergeNearest(free: WindowState["free"], now: number): void {
+  const gaps = free.map(([at], n) => (at - (free[n - 1]?.[0] ?? -Infinity)) / Math.max(1, at - now));
+  const n = gaps.indexOf(Math.min(...gaps));
+  const [before] = free.splice(n - 1, 1);
+  const after = free[n - 1];
+  if (before !== undefined && after !== undefined) after[1] += before[1];
 }

@@ -2,7 +2,7 @@ import { createApp, durable, type Workflow } from "@durable/core";
 import { viewRun } from "@durable/core/view";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, it } from "vitest";
-import { lab, noticingLab, pause, type Lab } from "../support/behaviour-lab.ts";
+import { lab, noticingLab, pause, sqliteLab, type Lab } from "../support/behaviour-lab.ts";
 import { open } from "../support/worker-lab.ts";
 import { numbered } from "../support/worker-runs.ts";
 
@@ -212,6 +212,61 @@ describe("debounce", () => {
       [fork.id, 1],
     ]);
     expect(viewRun(await run.entries()).input).toBe(1);
+  });
+
+  it.each([
+    ["memory", lab],
+    ["SQLite", sqliteLab],
+  ])("has the tags, the deadline and the key of the start whose input it runs: %s", async (_, make) => {
+    const base = make();
+    const flow = durable("tagged", async (ctx, input: { v: string }) => ctx.step("begin", () => input.v), {
+      tags: ({ v }) => (v === "none" ? {} : { version: v }),
+      concurrency: { limit: 1, key: ({ v }) => v },
+    });
+    const app = createApp({ ...base, workflows: [flow] });
+    const start = async (v: string, options: object = {}) =>
+      app.start("tagged", { v }, { debounce: { key: "k", wait: "10s" }, drive: false, ...options });
+    const tagged = async (tags: Record<string, string>) =>
+      (await app.list({ tags })).runs.map(({ runId }) => runId);
+    const from = base.world.now();
+    const { id } = await start("v1", { tags: { who: "a" }, deadline: "1 hour", priority: 3 });
+    expect(await tagged({ version: "v1", who: "a" })).toEqual([id]);
+    await start("v2", { deadline: "2 hours" });
+    expect(await tagged({ version: "v1" })).toEqual([]);
+    expect(await tagged({ who: "a" })).toEqual([]);
+    expect(await tagged({ version: "v2" })).toEqual([id]);
+    const [head] = (await app.list()).runs;
+    expect(head).toMatchObject({ tags: { version: "v2" }, flow: { slot: "v2" } });
+    expect(head?.flow).not.toHaveProperty("priority");
+    expect(viewRun(await app.get(id).entries()).deadline).toBe(from + 2 * 3_600_000);
+    await start("none");
+    expect(await tagged({ version: "v2" })).toEqual([]);
+    expect((await app.list()).runs[0]).not.toHaveProperty("tags");
+    expect(viewRun(await app.get(id).entries()).deadline).toBe(null);
+    await start("v3", { tags: { who: "b" } });
+    await base.world.advance(11_000);
+    expect(await base.world.run(app.advance(id))).toMatchObject({ status: "completed", output: "v3" });
+    const fork = await app.get(id).fork({ from: "begin" });
+    await base.world.run(fork.result());
+    expect(new Set(await tagged({ version: "v3", who: "b" }))).toEqual(new Set([id, fork.id]));
+  });
+
+  it("a run that was moved ends by the deadline of its last start", async () => {
+    const base = noticingLab();
+    const flow = durable("long", async (ctx) => {
+      await ctx.sleep("1 day");
+      return "done";
+    });
+    const { app } = open(base, [flow]);
+    const debounce = { key: "k", wait: "10s" };
+    const run = await app.start("long", undefined, { debounce, deadline: "1 minute", drive: false });
+    await app.start("long", undefined, { debounce, drive: false });
+    await base.world.advance(2 * 86_400_000);
+    expect(await run.outcome()).toMatchObject({ status: "completed" });
+    const second = await app.start("long", undefined, { debounce, drive: false });
+    await app.start("long", undefined, { debounce, deadline: "1 minute", drive: false });
+    await base.world.advance(86_400_000);
+    expect(await second.outcome()).toMatchObject({ status: "failed", error: { code: "deadline" } });
   });
 
   it("a start that is repeated under its id gets its run, also if another start has moved it", async () => {

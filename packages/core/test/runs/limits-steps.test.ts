@@ -1,4 +1,4 @@
-import { createApp, durable, type App, type Storage, type StorageLimits } from "@durable/core";
+import { createApp, createWorker, durable, type App, type Storage, type StorageLimits } from "@durable/core";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, inject, it } from "vitest";
 import { hooked, kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
@@ -201,6 +201,105 @@ describe("limits of steps", () => {
     expect(seen.most).toBe(1);
   });
 
+  it("a call that outlasts the time of a short limit keeps its place", async () => {
+    const base = lab();
+    const { call, calls, seen } = provider(base, 300_000);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
+    const limits = { one: { concurrent: 1, requests: 5, per: "100ms" } };
+    const [first, second] = [flow.with({ ...base, limits }), flow.with({ ...base, limits })];
+    const runs = [first.run(), pause(base.world, 200_000).then(() => second.run())];
+    await base.world.run(Promise.all(runs));
+    expect([calls.length, seen.most]).toEqual([2, 1]);
+  });
+
+  it("the place of a call is free as soon as it ends, also if its renewal is on its way", async () => {
+    const base = lab();
+    const stored = base.storage.limits as StorageLimits;
+    let swaps = 0;
+    // The second is the renewal after 10 s: it is on its way when the call ends.
+    const slow: StorageLimits = {
+      ...stored,
+      swap: async (...given) => {
+        if (++swaps === 2) await pause(base.world, 3_000);
+        return stored.swap(...given);
+      },
+    };
+    const storage: Storage = { ...hooked(base.storage, () => {}), limits: slow };
+    const { call, calls } = provider(base, 10_500);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
+    const limits = { one: { concurrent: 1 } };
+    const from = base.world.now();
+    await base.world.run(flow.with({ ...base, storage, limits }).run());
+    await base.world.advance(5_000);
+    expect(swaps).toBeGreaterThanOrEqual(3);
+    await base.world.run(flow.with({ ...base, limits }).run());
+    expect((calls[1]?.at ?? 0) - from, "and not after the time of a lease").toBeLessThan(20_000);
+  });
+
+  it("a permit that a step does not need any more is free at once", async () => {
+    const base = lab();
+    const stored = base.storage.limits as StorageLimits;
+    const slow: StorageLimits = {
+      ...stored,
+      swap: async (...given) => {
+        const swapped = await stored.swap(...given);
+        await pause(base.world, 1_000);
+        return swapped;
+      },
+    };
+    const storage: Storage = { ...hooked(base.storage, () => {}), limits: slow };
+    const { call, calls } = provider(base);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
+    const limits = { one: { concurrent: 1, requests: 1, per: "1 hour" } };
+    const app = createApp({ ...base, storage, limits, workflows: [flow] });
+    const run = await app.start("ask", undefined, { id: "r" });
+    await base.world.advance(500);
+    await run.cancel();
+    await base.world.advance(5_000);
+    expect(calls).toHaveLength(0);
+    const from = base.world.now();
+    await base.world.run(flow.with({ ...base, limits }).run());
+    expect(base.world.now() - from).toBeLessThan(5_000);
+  });
+
+  it("a call that goes on while its worker is stopped keeps its place", async () => {
+    const base = lab();
+    const { call, calls, seen } = provider(base, 120_000);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
+    const limits = { one: { concurrent: 1 } };
+    const app = createApp({ ...base, workflows: [flow], limits });
+    await app.start("ask", undefined, { id: "a", drive: false });
+    const worker = createWorker(app);
+    await base.world.advance(5_000);
+    const stopped = worker.stop();
+    const other = flow.with({ ...base, limits }).run();
+    await base.world.run(Promise.all([stopped, other]));
+    expect([calls.length, seen.most]).toEqual([2, 1]);
+  });
+
+  it("tokens hold within every minute, also after calls that reserved too much", async () => {
+    const base = lab();
+    const { call, most } = provider(base, 55_000);
+    const flow = durable("ask", (ctx, used: number) =>
+      ctx.step(
+        "model",
+        ({ meter }) => {
+          meter({ model: "m", inputTokens: used, outputTokens: 0 });
+          return call(used);
+        },
+        { limit: { name: "openai", tokens: 1_000 } },
+      ),
+    );
+    const limits = { openai: { tokens: 10_000, per: "1 minute" } };
+    const app = createApp({ ...base, workflows: [flow], limits });
+    // Two minutes of calls that use a tenth of what they reserve, then calls that use all of it.
+    const runs = await Promise.all(
+      numbered("r", 250).map((id, n) => app.start("ask", n < 150 ? 100 : 1_000, { id })),
+    );
+    await base.world.run(Promise.all(runs.map((run) => run.result())));
+    expect(most(({ tokens }) => tokens)).toBeLessThanOrEqual(10_000);
+  });
+
   it("a worker that is stopped leaves a step that waits to the next", async () => {
     const base = lab();
     const { call, calls } = provider(base);
@@ -208,7 +307,6 @@ describe("limits of steps", () => {
     const limits = { one: { requests: 1, per: "1 hour" } };
     const app = createApp({ ...base, workflows: [flow], limits });
     for (const id of ["a", "b"]) await app.start("ask", undefined, { id, drive: false });
-    const { createWorker } = await import("@durable/core");
     const worker = createWorker(app);
     await base.world.advance(60_000);
     expect(calls).toHaveLength(1);
