@@ -16,7 +16,7 @@ export interface FlowStart {
   readonly at?: Date | number | undefined;
   /**
    * The run begins when no other start with this key came for the time `wait`. Until then, each further start
-   * with the key moves its beginning and replaces its input.
+   * with the key moves its beginning and replaces its input, its tags and its deadline.
    */
   readonly debounce?: { readonly key: string; readonly wait: Duration } | undefined;
   /** While a run of the workflow with this key has not ended, a start returns that run and records none. */
