@@ -17,13 +17,18 @@ export const formatVersion = 3;
 const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
-  ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept failed topic id", isText],
+  ["at after until retryAt base answer from count look firstAt chapter unneeded", Number.isFinite],
+  ["key wait runId workflow parent child nonce first kept topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
+  ["failed", areTexts],
   ["flow", isFlow],
   ["tags", areTags],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
+
+function areTexts(field: unknown): boolean {
+  return Array.isArray(field) && field.every(isText);
+}
 
 /** Texts and numbers. */
 function isFlow(field: unknown): boolean {

@@ -293,11 +293,11 @@ export type Fact<V> =
   /** Until it is unpaused, the run is not driven. */
   | { readonly kind: "run.paused"; readonly reason: V | null }
   | { readonly kind: "run.unpaused" }
-  /** Takes back the failure of the run, and of the call that caused it. */
+  /** Takes back the failure of the run, and of the calls that caused it. */
   | {
       readonly kind: "run.retried";
-      /** The call whose failure is taken back; missing when the code itself failed. */
-      readonly failed?: string;
+      /** The calls whose failure is taken back; missing when the code itself failed. */
+      readonly failed?: readonly string[];
       /** The new deadline of the run; `null` removes it, and without the field it stays. */
       readonly deadline?: number | null;
     }

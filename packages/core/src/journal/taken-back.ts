@@ -1,7 +1,7 @@
 /**
- * What `run.retried` takes back: the end of the run, and the record of the call whose failure caused it.
+ * What `run.retried` takes back: the end of the run, and the records of the calls whose failure caused it.
  *
- * taken-back.1. Only the failed call begins anew. Chunks of a stream, the opening of a child and of a group stay, so that
+ * taken-back.1. Only the failed calls begin anew. Chunks of a stream, the opening of a child and of a group stay, so that
  *     a new attempt has a new number, and a child and the branches keep their recorded work. A fork that inherited the
  *     failure of a child opens a child of its own.
  */
@@ -17,18 +17,27 @@ const kept: ReadonlySet<string> = new Set([
   "race.opened",
 ]);
 
+interface Retried {
+  readonly failed?: readonly string[];
+}
+
+/** Questions about one of these steps, or the deadline of one of these calls: `pay/uncertain`, `all[]/deadline`. */
+function isOfOne(keys: ReadonlySet<string>, key: string): boolean {
+  for (let end = key.length; (end = key.lastIndexOf("/", end - 1)) > 0;) {
+    const above = key.slice(0, end);
+    if (keys.has(above) || (above.endsWith("[]") && keys.has(above.slice(0, -2)))) return true;
+  }
+  return false;
+}
+
 /** The entries that count after a retry. */
-export function withoutFailure(entries: readonly Entry[], { failed }: { readonly failed?: string }): Entry[] {
+export function withoutFailure(entries: readonly Entry[], { failed = [] }: Retried): Entry[] {
   const forked = entries.find(({ kind }) => kind === "run.forked")?.seq ?? 0;
   const isKept = ({ kind, seq }: Entry): boolean =>
     kept.has(kind) && !(kind === "child.opened" && seq < forked);
+  const keys = new Set(failed);
   const isTaken = (entry: Entry): boolean =>
-    failed !== undefined &&
-    "key" in entry &&
-    (entry.key === failed
-      ? !isKept(entry)
-      : // Questions about the step, and the deadline of the call.
-        entry.key.startsWith(`${failed}/`) || entry.key.startsWith(`${failed}[]/`));
+    "key" in entry && (keys.has(entry.key) ? !isKept(entry) : isOfOne(keys, entry.key));
   const waits = new Set(entries.flatMap((entry) => ("wait" in entry && isTaken(entry) ? [entry.wait] : [])));
   return entries.filter(
     (entry) =>
@@ -39,7 +48,7 @@ export function withoutFailure(entries: readonly Entry[], { failed }: { readonly
 /** What a journal knows after a retry; nothing changes when the run had not failed. */
 export function retaken(
   { entries, state }: { readonly entries: Entry[]; readonly state: RunState },
-  retried: { readonly failed?: string },
+  retried: Retried,
 ): { readonly entries: Entry[]; readonly state: RunState } {
   if (state.end?.kind !== "run.failed") return { entries, state };
   const counted = withoutFailure(entries, retried);

@@ -7,18 +7,16 @@
  */
 
 import { deadlineAt } from "../engine/deadline.ts";
-import type { Entry } from "../journal/entry.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { deadlinePart, isDeadline, locatorOf } from "../journal/keys.ts";
-import { isSettlement } from "../journal/kinds.ts";
+import { locatorOf } from "../journal/keys.ts";
 import type { Outcome } from "../journal/outcome.ts";
-import { decode } from "../values/codec/decode.ts";
 import type { Duration } from "../values/duration.ts";
-import { DurableError } from "../values/errors.ts";
+import { DurableError, show } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import { advanceRun } from "./drive.ts";
+import { cameNoFurther, leftAsTheyAre, nameThem, takenBack } from "./failed-calls.ts";
 import type { Host } from "./host.ts";
 import { openJournal, openRun } from "./lookup.ts";
 import { outcomeWithChildren } from "./status.ts";
@@ -35,6 +33,11 @@ export interface RetryRunOptions extends UnpauseOptions {
    * A new deadline, counted from now. By default a deadline that has passed is removed, and any other stays.
    */
   readonly deadline?: Duration | undefined;
+  /**
+   * The failed steps that begin anew, by key, or by name where it is unique; none with `[]`. By default those that the
+   * error of the run names: itself, its causes, or the errors of an `AggregateError`.
+   */
+  readonly steps?: readonly string[] | undefined;
 }
 
 export async function pauseRun(host: Host, runId: string, reason = ""): Promise<Outcome<unknown>> {
@@ -63,7 +66,8 @@ export async function retryRun(
   runId: string,
   options: RetryRunOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "deadline drive", "run.retry");
+  assertOptions(options, "deadline drive steps", "run.retry");
+  assertSteps(options.steps);
   const journal = await openSteered(host, runId);
   await takeBack(host, journal, options, null);
   return continued(host, journal, options);
@@ -105,18 +109,37 @@ async function takeBack(
       throw refused(journal, `it did not fail. Its status is ${journal.state.summary.status}.`);
     }
     await assertUnused(host, journal, parent);
-    const failed = failedCall(journal, end);
-    if (failed !== undefined) await takeBackChild(host, journal, failed, options);
+    const { steps, ...others } = options;
+    const failed = takenBack(journal, end, steps);
     const now = host.world.now();
-    const passed = endsBy !== null && endsBy <= now ? { deadline: null } : {};
+    const isLate = endsBy !== null && endsBy <= now;
+    const left = isLate || steps !== undefined ? null : leftAsTheyAre(journal, failed);
+    if (left !== null && cameNoFurther(journal)) throw refused(journal, stuck(left));
+    for (const key of failed) await takeBackChild(host, journal, key, others);
     const fact = {
       kind: "run.retried",
-      ...(failed === undefined ? {} : { failed }),
-      ...(options.deadline === undefined ? passed : deadlineAt(host, options.deadline)),
+      ...(failed.length === 0 ? {} : { failed }),
+      ...(options.deadline === undefined
+        ? isLate && { deadline: null }
+        : deadlineAt(host, options.deadline)),
     } as const;
     const { kind } = await journal.append([writeFact(fact, now)], { outside: true });
-    if (kind === "landed") return;
+    if (kind !== "landed") continue;
+    if (left !== null)
+      host.world.warn(
+        `run ${journal.runId} is retried, and no failed step of it begins anew, because its error names none. To run them again: ${nameThem(left)}.`,
+      );
+    return;
   }
+}
+
+function stuck(left: readonly string[]): string {
+  return `its error names no failed step, and the last retry, which took back nothing, came no further. Name the steps to run again: ${nameThem(left)}. If only the code has changed: run.retry({ steps: [] }).`;
+}
+
+function assertSteps(steps: unknown): void {
+  if (steps === undefined || (Array.isArray(steps) && steps.every((step) => typeof step === "string"))) return;
+  throw new DurableError("invalid-options", `run.retry got steps: ${show(steps)}. Pass a list of names.`);
 }
 
 /** Refuses a retry of a failure that others have built on. */
@@ -156,39 +179,6 @@ async function takeBackChild(
       `its child "${key}" was cancelled, so it would fail again. Fork the run from "${key}".`,
     );
   if (end?.kind === "run.failed") await takeBack(host, child, options, journal.runId);
-}
-
-/** The call whose failure ended the run: named by the error or its causes, or the last that the code got. */
-function failedCall(journal: RunJournal, end: Entry & { kind: "run.failed" }): string | undefined {
-  const { entries, runId } = journal;
-  const failures = new Set(entries.flatMap((entry) => failureIn(entry) ?? []));
-  let error: unknown = decode(end.error, `error of run ${runId}`);
-  for (let depth = 0; error instanceof Error && depth < longestChain; depth++) {
-    const key = DurableError.is(error) ? error.details["key"] : undefined;
-    if (typeof key === "string" && failures.has(key)) return key;
-    error = error.cause;
-  }
-  const last = entries.findLast(isSettlement);
-  return last === undefined ? undefined : failureIn(last);
-}
-
-const longestChain = 20;
-
-/** The key of the call that an entry records as failed. */
-function failureIn(entry: Entry): string | undefined {
-  switch (entry.kind) {
-    case "step.failed":
-    case "stream.failed":
-    case "child.failed":
-    case "spawn.failed":
-      return entry.key;
-    case "suspend.expired":
-      return entry.value === undefined ? entry.key : undefined;
-    case "sleep.fired":
-      return isDeadline(entry.key) ? entry.key.slice(0, -deadlinePart.length) : undefined;
-    default:
-      return undefined;
-  }
 }
 
 function refused({ runId }: RunJournal, why: string): DurableError {

@@ -194,8 +194,8 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "run.unpaused": [{ kind: "run.unpaused" }],
   "run.retried": [
     { kind: "run.retried" },
-    { kind: "run.retried", failed: "map[a]/draft#2", deadline: 1_900_000_000_000 },
-    { kind: "run.retried", failed: "draft", deadline: null },
+    { kind: "run.retried", failed: ["map[a]/draft#2"], deadline: 1_900_000_000_000 },
+    { kind: "run.retried", failed: ["draft", "pay"], deadline: null },
   ],
 };
 const facts: readonly Fact<Json>[] = Object.values(samples).flat();

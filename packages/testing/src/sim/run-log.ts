@@ -87,7 +87,7 @@ export interface WrittenEntry {
   /** The run begins, with the input that it has. */
   readonly begun?: true;
   /** The call whose failure a retry takes back. */
-  readonly failed?: string;
+  readonly failed?: readonly string[];
 }
 
 /** A value that a fork replaces; `open` is where the call was made that had not settled. */

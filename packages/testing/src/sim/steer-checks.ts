@@ -3,7 +3,7 @@
  *
  * I20. While a run is paused, no driver parks it, ends it or begins a chapter. A cancel ends the pause.
  * I21. A run fails by its deadline only after that time, and only the deadline that it has.
- * I22. A retry follows a failure of the run, and takes back a call that had failed.
+ * I22. A retry follows a failure of the run, and takes back calls that had failed.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
@@ -54,17 +54,19 @@ export function isByDeadline(history: History, run: RunLog, { error }: WrittenEn
 function judgeRetry(
   history: History,
   { run, before, where }: { readonly run: RunLog; readonly before: readonly WrittenEntry[]; where: string },
-  { failed }: WrittenEntry,
+  { failed = [] }: WrittenEntry,
 ): void {
   if (before.at(-1)?.kind !== "run.failed")
     history.violate("I22", `${where} retries a run that had not failed`);
-  const failure = before.findLast(
-    ({ kind, key }) => key === failed && /\.(failed|expired)$/.test(kind) && kind !== "attempt.failed",
-  );
-  const missed = before.some(({ kind, key }) => kind === "sleep.fired" && key === `${failed}[]/deadline`);
   // A fork may have inherited the failure.
-  if (failed !== undefined && failure === undefined && !missed && !history.isOfFork(run))
-    history.violate("I22", `${where} takes back ${failed}, which had not failed`);
+  if (history.isOfFork(run)) return;
+  for (const taken of failed) {
+    const failure = before.some(
+      ({ kind, key }) => key === taken && /\.(failed|expired)$/.test(kind) && kind !== "attempt.failed",
+    );
+    const missed = before.some(({ kind, key }) => kind === "sleep.fired" && key === `${taken}[]/deadline`);
+    if (!failure && !missed) history.violate("I22", `${where} takes back ${taken}, which had not failed`);
+  }
 }
 
 /** The keys that have settled, without those that a retry took back. */
@@ -73,12 +75,13 @@ export function settledBefore(
   isSettlement: (kind: string) => boolean,
 ): Set<string | undefined> {
   const settled = new Set<string | undefined>();
-  for (const { kind, key, failed } of entries) {
+  for (const { kind, key, failed = [] } of entries) {
     if (isSettlement(kind)) settled.add(key);
-    if (kind !== "run.retried" || failed === undefined) continue;
-    for (const one of settled)
-      if (one === failed || one?.startsWith(`${failed}/`) || one?.startsWith(`${failed}[]/`))
-        settled.delete(one);
+    if (kind !== "run.retried") continue;
+    for (const taken of failed)
+      for (const one of settled)
+        if (one === taken || one?.startsWith(`${taken}/`) || one?.startsWith(`${taken}[]/`))
+          settled.delete(one);
   }
   return settled;
 }
