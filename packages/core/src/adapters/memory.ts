@@ -124,7 +124,8 @@ export class MemoryStorage implements Storage {
     return Promise.resolve();
   }
 
-  #refusalOf(kept: Kept | undefined, { position, blobs = [], head }: AppendRequest): DurableError | null {
+  #refusalOf(kept: Kept | undefined, request: AppendRequest): DurableError | null {
+    const { position, blobs = [], head, revives = false } = request;
     const { runId, ancestors } = head;
     // The request is for an earlier run of this id, or for a new fork whose ancestor was deleted.
     const gone =
@@ -136,7 +137,7 @@ export class MemoryStorage implements Storage {
     const lacks = (ancestor: string): boolean =>
       (this.#runs.get(ancestor)?.first ?? 0) > readsFrom(head, ancestor);
     if (kept === undefined && ancestors.some(lacks)) return droppedConflict(runId);
-    const other = kept === undefined ? singletonOf(this.#slotted, head) : null;
+    const other = kept === undefined || revives ? singletonOf(this.#slotted, head) : null;
     if (other !== null) return singletonConflict(runId, other);
     return refuseBlobs(runId, blobs, (name) => this.#blobs.has(name));
   }

@@ -223,6 +223,7 @@ export class RunJournal {
       ...(report !== undefined && { report: await this.#envelope.sealReport(report, spot.runId) }),
       // Folding makes a new object for every change.
       ...(position > 0 && summary.tags !== this.state.summary.tags ? { newTags: true } : {}),
+      ...(facts[0]?.fact.kind === "run.retried" ? { revives: true } : {}),
       ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
       ...(options.lease === undefined ? {} : { lease: options.lease }),
     };

@@ -140,11 +140,11 @@ export function conflict(runId: string, position: number, deleted = false): Dura
   return new DurableError("conflict", why, { details: { deleted } });
 }
 
-/** The error of a new run whose singleton belongs to another run that has not ended. */
+/** The error of a run that begins or goes on, while its singleton belongs to another run that has not ended. */
 export function singletonConflict(runId: string, other: string): DurableError {
   return new DurableError(
     "conflict",
-    `Run ${runId} was not recorded: run ${other} has the same singleton key and has not ended.`,
+    `Run ${runId} cannot begin or go on: run ${other} has the same singleton key and has not ended. Wait for its end, or cancel it.`,
     { details: { deleted: false, singleton: other } },
   );
 }

@@ -113,6 +113,8 @@ export interface AppendRequest {
    * not say so: their tags and versions are always new.
    */
   readonly newTags?: true;
+  /** True when the run had ended, and this batch lets it continue: its singleton may belong to another run by now. */
+  readonly revives?: true;
   /** The report of the run, if this batch changes it: a text to keep with the head, and to give back as `head.report`. */
   readonly report?: string;
   /** Extends the lease of the driver; `null` releases it; if missing, the lease is not changed. */

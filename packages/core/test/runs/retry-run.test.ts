@@ -2,7 +2,7 @@ import { createApp, durable, DurableError, FatalError } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { failureOf, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
+import { failureOf, kindsOf, lab, outputOf, pause, sqliteLab, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 import { batchesOf } from "../support/behaviour-lives.ts";
 import { open } from "../support/worker-lab.ts";
 
@@ -375,4 +375,32 @@ describe("faults", () => {
     const app = createApp({ ...on, workflows: [] });
     expect(DurableError.is(await failureOf(app.get("none").retry()), "not-found")).toBe(true);
   });
+});
+
+test.each([
+  ["memory", lab],
+  ["SQLite", sqliteLab],
+])("one singleton key, one run: a retry is a conflict while another run has it (%s)", async (_, labOf) => {
+  const on = labOf();
+  let broken = true;
+  const flow = durable("one", async (ctx) => {
+    await ctx.step("s", () => (broken ? Promise.reject(new FatalError("x")) : null));
+    return ctx.suspend<string>("ok");
+  });
+  const app = createApp({ ...on, workflows: [flow] });
+  const start = (id: string) => app.start("one", undefined, { id, singleton: "k" });
+  await on.world.run(failureOf((await start("a")).result()));
+  broken = false;
+  const b = await start("b");
+  const { length } = await app.get("a").entries();
+  expect(await failureOf(app.get("a").retry())).toMatchObject({
+    code: "conflict",
+    details: { singleton: "b" },
+    message: expect.stringContaining("run b has the same singleton key"),
+  });
+  expect((await app.get("a").entries()).length).toBe(length);
+  await b.cancel();
+  await app.get("a").retry({ drive: false });
+  expect(await on.world.run(app.advance("a"))).toMatchObject({ status: "suspended" });
+  expect((await start("c")).id).toBe("a");
 });

@@ -48,9 +48,11 @@ LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   reason text;
 BEGIN
-  IF at_position = 0 AND of_singleton IS NOT NULL THEN
+  IF of_singleton IS NOT NULL THEN
     PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} singleton ' || of_workflow || ' ' || of_singleton, 0));
-    IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = at_locator) THEN
+    -- The run begins, or goes on after its end.
+    IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = at_locator
+        AND (at_position = 0 OR r.status IN ('running', 'suspended', 'paused'))) THEN
       SELECT r.run_id INTO reason FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.singleton = of_singleton
         AND r.singleton IS NOT NULL AND r.status IN ('running', 'suspended', 'paused') AND NOT r.deleted LIMIT 1;
       IF FOUND THEN RETURN 'singleton' || reason; END IF;

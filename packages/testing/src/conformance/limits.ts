@@ -221,6 +221,56 @@ const singletons: Checks = {
     await subject.create({ flow });
   },
 
+  "limits: a run that goes on after its end is refused while another run has its singleton": async (
+    subject,
+  ) => {
+    const { storage } = subject;
+    const flow = { singleton: "one" };
+    expect(subject.limits).toBeDefined();
+    const first = await subject.create({ flow });
+    const goesOn = (head: RunHead, position: number): Promise<void> =>
+      storage.append({ ...request(head, position), revives: true });
+    await storage.append(request({ ...first, status: "failed", wakeAt: null }, 1, null));
+    const second = await subject.create({ flow });
+    await expect(goesOn(first, 2)).rejects.toMatchObject({
+      code: "conflict",
+      details: { deleted: false, singleton: second.runId },
+    });
+    expect((await storage.read(first.locator)).length).toBe(2);
+    await storage.append(request({ ...second, status: "completed", wakeAt: null }, 1, null));
+    await goesOn(first, 2);
+    await expect(goesOn(first, 2), "it has gone on already").rejects.toMatchObject({
+      code: "conflict",
+      details: { deleted: false },
+    });
+    await refused(storage.append(request(headOf(subject.clock.now, { flow }), 0)), "conflict");
+    await storage.append(request({ ...first, status: "suspended", wakeAt: null }, 3, null));
+    await storage.append(request({ ...first, status: "failed", wakeAt: null }, 4, null));
+    await storage.delete(first.locator);
+    await subject.create({ flow });
+  },
+
+  "limits: of a run that begins and one that goes on at the same time, one is recorded": async (subject) => {
+    const { storage } = subject;
+    expect(subject.limits).toBeDefined();
+    const other = await subject.second();
+    const flow = { singleton: "x" };
+    const ended: RunHead[] = [];
+    for (let n = 0; n < 4; n++) {
+      const head = await subject.create({ flow });
+      await storage.append(request({ ...head, status: "failed", wakeAt: null }, 1, null));
+      ended.push(head);
+    }
+    const appends = ended.flatMap((head) => [
+      { ...request(head, 2), revives: true } as const,
+      request(headOf(subject.clock.now, { flow }), 0),
+    ]);
+    const settled = await Promise.allSettled(
+      appends.map((append, n) => (n % 3 === 0 ? other : storage).append(append)),
+    );
+    expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  },
+
   "limits: an append changes the flow of a run that has a time": async (subject) => {
     const { storage } = subject;
     expect(subject.limits).toBeDefined();

@@ -35,12 +35,13 @@ export function isLate(run: Kept, by: AppendRequest["lease"], now: number): bool
   return lease === null || lease.owner !== by.owner || lease.until <= now;
 }
 
-/** The run that has not ended and has the singleton of a new one. */
-export function singletonOf(runs: Runs, { workflow, flow }: RunHead): string | null {
+/** The other run that has not ended and has the singleton of this one, which begins or goes on. */
+export function singletonOf(runs: Runs, { runId, workflow, flow }: RunHead): string | null {
   if (flow?.singleton === undefined) return null;
   for (const { head, deleted } of runs.all())
     if (
       !deleted &&
+      head.runId !== runId &&
       head.workflow === workflow &&
       head.flow?.singleton === flow.singleton &&
       ["running", "suspended", "paused"].includes(head.status)

@@ -13,12 +13,14 @@ import type { AppendRequest, SlotLimits, SlotUse, StorageLimits } from "../../po
 import { isDead } from "./process.ts";
 import type { Row, Statements } from "./statements.ts";
 
-/** Refuses a new run whose singleton another run has. */
-export function refuseSingleton(sql: Statements, { locator, position, head }: AppendRequest): void {
+/** Refuses a run that begins, or goes on after its end, while another run has its singleton. */
+export function refuseSingleton(sql: Statements, { locator, position, head, revives }: AppendRequest): void {
   const { workflow, runId, flow } = head;
-  if (position > 0 || flow?.singleton === undefined || sql.length.get(locator) !== undefined) return;
-  const other = sql.singletonOf.get(workflow, flow.singleton) as Row | undefined;
-  if (other !== undefined) throw singletonConflict(runId, String(other["run_id"]));
+  if (flow?.singleton === undefined || (position > 0 && !revives)) return;
+  if (position === 0 && sql.length.get(locator) !== undefined) return;
+  const other = (sql.singletonOf.get(workflow, flow.singleton) as Row | undefined)?.["run_id"];
+  // A repeated append finds the run itself, and is a conflict of positions.
+  if (other !== undefined && other !== runId) throw singletonConflict(runId, String(other));
 }
 
 /** True for a lease of a run with a slot that expired before this append: another run may have the slot by now. */
