@@ -90,7 +90,7 @@ export const plantedInSteering: readonly PlantedBug[] = [
     name: "child-not-retried",
     breaks: "steer.3",
     file: "runs/steer.ts",
-    find: 'if (end?.kind === "run.failed") await takeBack(host, child, options, journal.runId);',
+    find: 'if (end?.kind === "run.failed") found.push(child);',
     replace: "",
     why: "A parent is retried, and finds its child failed as before.",
     seenBy: { test: retryTest, because: byHand },

@@ -87,8 +87,8 @@ const flowColumns: readonly Column[] = [
 ];
 
 /** True for a batch that records limits: the first of a run, one after its end, and any of a run with a time to begin. */
-function hasFlow({ position, head, revives = false }: AppendRequest): boolean {
-  return head.flow !== undefined && (position === 0 || revives || head.flow.startAt !== undefined);
+function hasFlow({ position, head, revives }: AppendRequest): boolean {
+  return head.flow !== undefined && (position === 0 || revives === true || head.flow.startAt !== undefined);
 }
 
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */

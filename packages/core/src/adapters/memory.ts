@@ -125,7 +125,7 @@ export class MemoryStorage implements Storage {
   }
 
   #refusalOf(kept: Kept | undefined, request: AppendRequest): DurableError | null {
-    const { position, blobs = [], head, revives = false } = request;
+    const { position, blobs = [], head, revives } = request;
     const { runId, ancestors } = head;
     // The request is for an earlier run of this id, or for a new fork whose ancestor was deleted.
     const gone =

@@ -11,12 +11,14 @@ export interface ChildRun {
   readonly definition: Definition;
   readonly input: Json;
   readonly childOf: ChildOf;
+  /** The life of the parent, which needs what an earlier one may have cancelled. */
+  readonly life: number;
   /** A child of a run without a nonce has none either, so that every build that can drive the parent can drive it. */
   readonly plain: boolean;
 }
 
 /** A run that is cancelled because of the run above it. */
-export interface UnneededChild extends Pick<ChildRun, "runId" | "plain"> {
+export interface UnneededChild extends Pick<ChildRun, "runId" | "plain" | "life"> {
   readonly workflow: string;
   /** How it is linked to that run. */
   readonly link: { readonly childOf: ChildOf } | { readonly spawnedBy: SpawnedBy };
@@ -37,8 +39,11 @@ export interface SpawnRequest extends Pick<ChildRun, "definition" | "input"> {
 
 /** Implemented by the driver of the parent run. */
 export interface Children {
-  /** Creates the run if it is missing, and drives it until it stops. */
-  drive(child: ChildRun): Promise<Outcome<unknown>>;
+  /**
+   * Creates the run if it is missing, and drives it until it stops. `ending`: it was cancelled because its parent ends, or
+   * does not need it. `lost`: an earlier life of its parent has ended it, and it cannot go on.
+   */
+  drive(child: ChildRun): Promise<Outcome<unknown> | "ending" | "lost">;
   /**
    * The head of a child, from one list of all children of the run; `undefined` when there are so few that each may be
    * driven to see where it is, or when the list does not have it.

@@ -131,7 +131,8 @@ class Unwinding implements Undo {
     }
     const where = `clean-up of run ${this.#engine.journal.runId}`;
     const error = this.#error === null ? {} : { error: encodeThrown(this.#error, where) };
-    return { kind: "run.cancelled", reason: undoing.reason, ...error, ...left };
+    const mark = undoing.unneeded === undefined ? {} : { unneeded: undoing.unneeded };
+    return { kind: "run.cancelled", reason: undoing.reason, ...mark, ...error, ...left };
   }
 }
 

@@ -303,16 +303,19 @@ export type Fact<V> =
     }
   /** The code has failed, and what it began is undone before `run.failed`. The code sees no later entry. */
   | ({ readonly kind: "run.failing"; readonly error: V } & Leftovers)
-  /** The run is cancelled, and cleans up before `run.cancelled`. The code sees no later entry. */
+  /**
+   * The run is cancelled, and cleans up before `run.cancelled`. The code sees no later entry. `unneeded`: the run above has
+   * ended or does not need it, and gets no report; the position of the last retry of that run, 0 without one.
+   */
   | {
       readonly kind: "run.cancelling";
       readonly reason: V | null;
-      /** The parent of the run ends too, or does not need it: it gets no report. */
-      readonly unneeded?: true;
+      readonly unneeded?: number;
     }
   | {
       readonly kind: "run.cancelled";
       readonly reason: V | null;
+      readonly unneeded?: number;
       /** Why the clean-up failed. */
       readonly error?: V;
       readonly uncompensated?: readonly string[];

@@ -2,7 +2,8 @@
  * The state of a run, computed from its journal (law 2): pure folds over entries, for engine, resume and lists.
  *
  * fold.1. `summarize` alone decides a run's status and head.
- * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried` after `run.failed`.
+ * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried`, after
+ *     `run.failed` or after the cancellation of a run that the one above did not need.
  * fold.3. The first valid answer settles a suspend point. Answers wait for their verdict in the order in which they came.
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
@@ -29,8 +30,8 @@ function emptySummary(): Summary {
 /** Adds one fact of the batch at `position` to a summary, in place, because a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
   const { status } = summary;
-  if (status === "completed" || status === "cancelled") return;
-  if (status === "failed" && fact.kind !== "run.retried") return;
+  if (status === "completed") return;
+  if ((status === "failed" || status === "cancelled") && fact.kind !== "run.retried") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
   if (flow !== undefined) summary.flow = flow;
@@ -158,6 +159,11 @@ export interface ChildState {
   over: boolean;
 }
 
+/** True for an end that a retry may take back. */
+export function isRetriable(end: Entry | null | undefined): boolean {
+  return end?.kind === "run.failed" || (end?.kind === "run.cancelled" && end.unneeded !== undefined);
+}
+
 /** The entry that begins to undo a run. */
 export type Undoing = Extract<Entry, { kind: "run.failing" | "run.cancelling" }>;
 
@@ -183,12 +189,14 @@ export class RunState {
   undoing: Undoing | null = null;
   /** The deadline of the run itself. */
   endsBy: number | null = null;
+  /** Each retry begins another life: the position of the last one, 0 without one. */
+  life = 0;
   paused: (Entry & { kind: "run.paused" }) | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
   learn(entry: Entry, position: number): void {
-    if (this.end !== null && (this.end.kind !== "run.failed" || entry.kind !== "run.retried")) return;
+    if (this.end !== null && (entry.kind !== "run.retried" || !isRetriable(this.end))) return;
     summarize(this.summary, entry, entry.at, position);
     this.#fold(entry);
   }
@@ -204,6 +212,7 @@ export class RunState {
   #fold(entry: Entry): void {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
+    if (entry.kind === "run.retried") this.life = entry.seq;
     if ("deadline" in entry || (entry.kind === "run.queued" && entry.input !== undefined))
       this.endsBy = entry.deadline ?? null;
     if (entry.kind === "run.paused") this.paused ??= entry;
@@ -239,6 +248,12 @@ export class RunState {
   /** True once something may have been undone: the run can no longer go on. */
   get undone(): boolean {
     return this.undoing !== null;
+  }
+
+  /** The life of the run above that cancelled this one; `null` for one that was cancelled for itself, or not at all. */
+  get unneeded(): number | null {
+    const cancelled = this.end ?? this.undoing;
+    return cancelled !== null && "unneeded" in cancelled ? (cancelled.unneeded ?? null) : null;
   }
 
   #learnChild(entry: Entry & { key: string }): void {

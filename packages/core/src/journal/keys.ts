@@ -57,9 +57,9 @@ export const waitOf = (key: string, nonce: string | null): string =>
 /** The same for all attempts of a step, different in every run and fork. */
 export const idempotencyKeyOf = (runId: string, key: string, nonce: string | null): string =>
   digest(32, "step", ...owner(runId, nonce), key);
-/** Derived, so that a child that is begun twice is still one run. */
-export const childIdOf = (runId: string, key: string, nonce: string | null): string =>
-  digest(26, "child", ...owner(runId, nonce), key);
+/** Derived, so that a child that is begun twice is still one run. One that begins anew names the life of its parent. */
+export const childIdOf = (runId: string, key: string, nonce: string | null, life = 0): string =>
+  digest(26, "child", ...owner(runId, nonce), key, ...(life === 0 ? [] : [String(life)]));
 
 function owner(runId: string, nonce: string | null): readonly string[] {
   return nonce === null ? [runId] : [runId, nonce];

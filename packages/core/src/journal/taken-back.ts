@@ -7,7 +7,7 @@
  */
 
 import type { Entry } from "./entry.ts";
-import type { RunState } from "./fold.ts";
+import { isRetriable, type RunState } from "./fold.ts";
 import { traitsOf } from "./kinds.ts";
 
 const kept: ReadonlySet<string> = new Set([
@@ -45,12 +45,12 @@ export function withoutFailure(entries: readonly Entry[], { failed = [] }: Retri
   );
 }
 
-/** What a journal knows after a retry; nothing changes when the run had not failed. */
+/** What a journal knows after a retry; nothing changes when there is no end to take back. */
 export function retaken(
   { entries, state }: { readonly entries: Entry[]; readonly state: RunState },
   retried: Retried,
 ): { readonly entries: Entry[]; readonly state: RunState } {
-  if (state.end?.kind !== "run.failed") return { entries, state };
+  if (!isRetriable(state.end)) return { entries, state };
   const counted = withoutFailure(entries, retried);
   return { entries: counted, state: state.retaken(counted) };
 }
@@ -60,7 +60,7 @@ export function afterRetries(entries: readonly Entry[]): readonly Entry[] {
   if (!entries.some(({ kind }) => kind === "run.retried")) return entries;
   let counted: Entry[] = [];
   for (const entry of entries) {
-    if (entry.kind === "run.retried" && counted.find((one) => traitsOf(one).ends)?.kind === "run.failed")
+    if (entry.kind === "run.retried" && isRetriable(counted.find((one) => traitsOf(one).ends)))
       counted = withoutFailure(counted, entry);
     counted.push(entry);
   }

@@ -34,8 +34,8 @@ export interface CancelOptions {
 /** How a run is ended from outside. */
 interface Ends extends CancelOptions {
   readonly reason: string;
-  /** The parent of the run gets no report. */
-  readonly unneeded?: true;
+  /** The run above gets no report: its life, in which it ends or does not need the run. */
+  readonly unneeded?: number;
   /** Called for each run that now cleans up. */
   readonly cleansUp: (journal: RunJournal) => void;
 }
@@ -70,14 +70,16 @@ export async function end(host: Host, journal: RunJournal, ends: Ends): Promise<
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
       const link = { childOf: { runId: journal.runId, key, after } };
-      await cancelChild(host, { runId: child, workflow, link, plain: journal.nonce === null }, ends);
+      const plain = journal.nonce === null;
+      await cancelChild(host, { runId: child, workflow, link, plain, life: journal.state.life }, ends);
     }
     const reason = reasonFact(ends);
     const undoes = cleansUp(journal, ends);
     if (!undoes) await endSpawned(host, journal, ends);
+    const mark = unneeded === undefined ? {} : { unneeded };
     const fact: Fact<Json> = undoes
-      ? { kind: "run.cancelling", reason, ...(unneeded === undefined ? {} : { unneeded }) }
-      : { kind: "run.cancelled", reason, ...leftBehind(journal) };
+      ? { kind: "run.cancelling", reason, ...mark }
+      : { kind: "run.cancelled", reason, ...mark, ...leftBehind(journal) };
     const written = writeFact(fact, host.world.now());
     // Only an end takes the lease away: a driver that is alive cleans up.
     const appended = await journal.append([written], { outside: true, ...(undoes ? {} : { lease: null }) });
@@ -106,9 +108,24 @@ export async function endSpawned(
   if (!journal.state.endsSpawned) return;
   const verbs = {
     cancelChild: (on: Host, child: UnneededChild) => cancelChild(on, child, ends),
-    end: (on: Host, run: RunJournal, reason: string) => end(on, run, { ...ends, reason, unneeded: true }),
+    end: (on: Host, run: RunJournal, reason: string) =>
+      end(on, run, { ...ends, reason, unneeded: journal.state.life }),
   };
   await endThose(host, journal, verbs);
+}
+
+/** Cancels the children that a run has left open, before its failure is recorded: their results are not needed. */
+export async function endChildren(
+  host: Host,
+  journal: RunJournal,
+  ends: Pick<Ends, "cleansUp">,
+): Promise<void> {
+  const { runId, nonce, state } = journal;
+  const children = state.openChildren().map(({ opened: { child, workflow, key, after } }) => {
+    const link = { childOf: { runId, key, after } };
+    return cancelChild(host, { runId: child, workflow, link, plain: nonce === null, life: state.life }, ends);
+  });
+  await Promise.all(children);
 }
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
@@ -117,11 +134,11 @@ export async function cancelChild(
   child: UnneededChild,
   given: Pick<Ends, "force" | "cleansUp"> & Partial<Ends>,
 ): Promise<void> {
-  const { runId, workflow, link, plain } = child;
+  const { runId, workflow, link, plain, life } = child;
   const above = "childOf" in link ? link.childOf : link.spawnedBy;
-  const unneeded = `Run ${above.runId} does not need it any more.`;
-  const { reason = unneeded } = given.force === true ? given : {};
-  const ends: Ends = { ...given, reason, unneeded: true };
+  const notNeeded = `Run ${above.runId} does not need it any more.`;
+  const { reason = notNeeded } = given.force === true ? given : {};
+  const ends: Ends = { ...given, reason, unneeded: life };
   const journal = await openJournal(host, locatorOf(runId));
   // Another run may have the id that was given to a spawned one.
   if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;
@@ -137,7 +154,7 @@ export async function cancelChild(
       ...link,
       ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     },
-    { kind: "run.cancelled", reason },
+    { kind: "run.cancelled", reason, unneeded: life },
   ];
   try {
     await unborn.append(

@@ -12,14 +12,14 @@ import { openJournal } from "./lookup.ts";
  * goes on if this stops half-way.
  */
 export async function deleteRun(host: Host, journal: RunJournal): Promise<void> {
-  const { runId, locator } = journal;
+  const { runId, locator, state } = journal;
   const below = await runsBelow(host, runId);
   const children = below.filter(({ childOf }) => childOf !== undefined);
   const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
+  const ends = { reason: `Run ${runId} was deleted.`, force: true, unneeded: state.life, cleansUp: () => {} };
   for (const run of [...children, ...spawned]) await end(host, run, ends);
   await (await host.storage()).delete(locator);
-  if (journal.state.end === null) await leaveLine(host, journal);
+  if (state.end === null) await leaveLine(host, journal);
   for (const child of children) await deleteRun(host, child);
 }
 

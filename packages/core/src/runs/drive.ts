@@ -7,7 +7,7 @@ import type { CancelOptions } from "./cancel.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Definition } from "../engine/definition.ts";
 import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun } from "../engine/child-runs.ts";
+import type { ChildRun, Children } from "../engine/child-runs.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import { DurableError } from "../values/errors.ts";
 import { flowPart } from "./flow-part.ts";
@@ -163,22 +163,29 @@ export async function toNextStop(
 }
 
 /** Creates a child run if it is missing, and advances it. */
-async function advanceChild(host: Host, child: ChildRun, given: AdvanceOptions): Promise<Outcome<unknown>> {
+async function advanceChild(
+  host: Host,
+  child: ChildRun,
+  by: AdvanceOptions,
+): ReturnType<Children["drive"]> {
   // A child goes with the run that waits for it.
-  const options = { ...given, versions: undefined };
-  const { runId, definition, input, childOf, plain } = child;
+  const options = { ...by, versions: undefined };
+  const { runId, definition, input, childOf, plain, life } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
-  if (journal !== null && isChild(journal, childOf)) return advance(host, definition, journal, options);
+  const known = journal !== null && isChild(journal, childOf) ? journal : null;
+  if (known !== null && known.state.unneeded !== null) {
+    host.parked.take(known);
+    await (await later()).revive(host, known, life);
+  }
   // Another run has the id of the child, and `create` refuses it.
-  if (journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
-  const created = await create(host, definition, decode(input, `input of run ${runId}`), {
-    id: runId,
-    childOf,
-    plain,
-    takeLease: true,
-  });
-  return advance(host, definition, created, options);
+  if (journal !== known && journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
+  const given = { id: runId, childOf, plain, takeLease: true };
+  const run = known ?? (await create(host, definition, decode(input, `input of run ${runId}`), given));
+  const outcome = await advance(host, definition, run, options);
+  const { unneeded } = (run instanceof RunJournal ? run : run.journal).state;
+  if (outcome.status !== "cancelled" || unneeded === null) return outcome;
+  return unneeded < life ? "lost" : "ending";
 }
 
 /** A child has ended and reported it: its parent continues. */

@@ -24,12 +24,11 @@ import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
-  drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
+  drive(child: ChildRun, options: AdvanceOptions): ReturnType<Children["drive"]>;
   spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
   /** Drives a run in the background, if its code is here. */
   wake(runId: string): void;
@@ -87,9 +86,12 @@ export class Execution implements Parked {
       lease,
       children: Execution.#children(host, below, () => execution),
       reportEnd: async (end) => {
-        if (journal.childOf === undefined && !journal.state.endsSpawned) return;
-        const { endSpawned, reportToParent } = await later();
-        await endSpawned(host, journal, { cleansUp: (run) => below.wake(run.runId) });
+        const endsChildren = end.kind === "run.failed" && journal.state.openChildren().length > 0;
+        if (journal.childOf === undefined && !journal.state.endsSpawned && !endsChildren) return;
+        const { endChildren, endSpawned, reportToParent } = await later();
+        const ends = { cleansUp: (run: RunJournal) => below.wake(run.runId) };
+        if (endsChildren) await endChildren(host, journal, ends);
+        await endSpawned(host, journal, ends);
         await reportToParent(host, journal, end);
       },
       defaults: definition.defaults,
@@ -130,14 +132,14 @@ export class Execution implements Parked {
       spawn: (request) => below.spawn(request, above().#options),
       headOf: (child) => above().#headOf(child),
       cancel: async (child) => {
-        const { runId, plain, childOf, definition } = child;
+        const { runId, plain, life, childOf, definition } = child;
         const drive = (): Promise<unknown> => below.drive(child, above().#options);
         // A call of the code that has settled leads here; the code of the child must not see its context.
         const cleansUp = (): void => host.background(`run ${runId}`, above().#inDrive(drive));
         const { cancelChild } = await later();
         return cancelChild(
           host,
-          { runId, plain, workflow: definition.name, link: { childOf } },
+          { runId, plain, life, workflow: definition.name, link: { childOf } },
           { cleansUp },
         );
       },

@@ -19,7 +19,7 @@ export async function reportToParent(
   end: Fact<Json>,
 ): Promise<void> {
   const { undoing } = state;
-  if (childOf === undefined || (undoing?.kind === "run.cancelling" && undoing.unneeded === true)) return;
+  if (childOf === undefined || (undoing?.kind === "run.cancelling" && undoing.unneeded !== undefined)) return;
   const { key, after } = childOf;
   const childEnd: ChildEnd =
     end.kind === "run.completed"

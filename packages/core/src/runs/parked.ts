@@ -82,7 +82,9 @@ export class ParkedRuns {
     this.#out.set(journal, { execution });
     try {
       const entries = await journal.refresh();
-      if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;
+      // A run that goes on after its end has calls that begin anew.
+      const isSame = entries.every(({ outside, kind }) => outside && kind !== "run.retried");
+      if (!journal.deleted && isSame) return journal;
     } catch {
       // The caller now reads the journal from the start, and reports the same error.
     }

@@ -4,6 +4,7 @@
  * steer.1. A verb that was done before does nothing and answers with the outcome, so it can be repeated after a crash.
  * steer.2. A retry is refused when others have built on the failure: a parent that recorded it, or a compensation that ran.
  * steer.3. When a child caused the failure, the child is retried first. A retry that stops between the two is repeated.
+ * steer.4. Runs that the failure has cancelled go on: spawned ones are continued here, children by the driver of the run.
  */
 
 import { deadlineAt } from "../engine/deadline.ts";
@@ -19,6 +20,7 @@ import { advanceRun } from "./drive.ts";
 import { cameNoFurther, leftAsTheyAre, nameThem, takenBack } from "./failed-calls.ts";
 import type { Host } from "./host.ts";
 import { openJournal, openRun } from "./lookup.ts";
+import { lostSpawned, reviveSpawned } from "./revive.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** Options of `run.unpause`. */
@@ -70,6 +72,8 @@ export async function retryRun(
   assertSteps(options.steps);
   const journal = await openSteered(host, runId);
   await takeBack(host, journal, options, null);
+  const spawned = await reviveSpawned(host, journal);
+  for (const id of spawned) if (options.drive !== false) driveIfKnown(host, await openRun(host, id));
   return continued(host, journal, options);
 }
 
@@ -88,11 +92,13 @@ async function continued(
   journal: RunJournal,
   { drive = true }: UnpauseOptions,
 ): Promise<Outcome<unknown>> {
-  const { runId, state } = journal;
   const outcome = await outcomeWithChildren(host, journal, true);
-  if (drive && state.summary.wakeAt === 0 && host.find(state.summary.workflow) !== null)
-    host.background(`run ${runId}`, advanceRun(host, runId));
+  if (drive && journal.state.summary.wakeAt === 0) driveIfKnown(host, journal);
   return outcome;
+}
+
+function driveIfKnown(host: Host, { runId, state }: RunJournal): void {
+  if (host.find(state.summary.workflow) !== null) host.background(`run ${runId}`, advanceRun(host, runId));
 }
 
 /** Takes back the failure of a run. `parent` is the run whose retry needs it. */
@@ -115,7 +121,14 @@ async function takeBack(
     const isLate = endsBy !== null && endsBy <= now;
     const left = isLate || steps !== undefined ? null : leftAsTheyAre(journal, failed);
     if (left !== null && cameNoFurther(journal)) throw refused(journal, stuck(left));
-    for (const key of failed) await takeBackChild(host, journal, key, others);
+    const spawned = await lostSpawned(host, journal);
+    if (spawned !== null)
+      throw refused(
+        journal,
+        `run ${spawned}, which it spawned, has ended with it and cannot go on. Fork the run, or start a new one.`,
+      );
+    const children = await failedChildren(host, journal, failed);
+    for (const child of children) await takeBack(host, child, others, journal.runId);
     const fact = {
       kind: "run.retried",
       ...(failed.length === 0 ? {} : { failed }),
@@ -162,23 +175,27 @@ function isCompensation(key: string): boolean {
   return /[^\]]\/compensate(#\d+)?$/.test(key);
 }
 
-/** The child whose failure ended the run begins again, too. */
-async function takeBackChild(
+/** The children that begin again with the run, because their failure is taken back. */
+async function failedChildren(
   host: Host,
   journal: RunJournal,
-  key: string,
-  options: RetryRunOptions,
-): Promise<void> {
-  const id = journal.state.children.get(key)?.opened.child;
-  const child = id === undefined ? null : await openJournal(host, locatorOf(id));
-  if (child === null || child.childOf?.runId !== journal.runId) return;
-  const { end } = child.state;
-  if (end?.kind === "run.cancelled")
-    throw refused(
-      journal,
-      `its child "${key}" was cancelled, so it would fail again. Fork the run from "${key}".`,
-    );
-  if (end?.kind === "run.failed") await takeBack(host, child, options, journal.runId);
+  keys: readonly string[],
+): Promise<RunJournal[]> {
+  const found: RunJournal[] = [];
+  for (const key of keys) {
+    const id = journal.state.children.get(key)?.opened.child;
+    const child = id === undefined ? null : await openJournal(host, locatorOf(id));
+    if (child === null || child.childOf?.runId !== journal.runId) continue;
+    const { end, unneeded } = child.state;
+    // The driver of the run takes back what an earlier life of the run did to its children (revive.ts).
+    if (end?.kind === "run.cancelled" && unneeded === null)
+      throw refused(
+        journal,
+        `its child "${key}" was cancelled, so it would fail again. Fork the run from "${key}".`,
+      );
+    if (end?.kind === "run.failed") found.push(child);
+  }
+  return found;
 }
 
 function refused({ runId }: RunJournal, why: string): DurableError {

@@ -48,7 +48,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "run.failing": [{ kind: "run.failing", error: value, abandoned: ["late"] }],
   "run.cancelling": [
     { kind: "run.cancelling", reason: "not needed" },
-    { kind: "run.cancelling", reason: null, unneeded: true },
+    { kind: "run.cancelling", reason: null, unneeded: 0 },
   ],
   "cleanup.opened": [{ kind: "cleanup.opened", ...called }],
   "cleanup.started": [{ kind: "cleanup.started", ...called }],
@@ -186,6 +186,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "run.cancelled": [
     { kind: "run.cancelled", reason: null },
     { kind: "run.cancelled", reason: "no longer needed" },
+    { kind: "run.cancelled", reason: null, unneeded: 12 },
   ],
   "run.paused": [
     { kind: "run.paused", reason: null },

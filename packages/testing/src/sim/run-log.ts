@@ -252,7 +252,7 @@ export function namedBy(token: string): string {
  */
 export function statusAfter(status: RunLog["status"], entry: WrittenEntry): RunLog["status"] {
   const { kind, flow, begun } = entry;
-  if (status === "failed" && kind === "run.retried") return "running";
+  if ((status === "failed" || status === "cancelled") && kind === "run.retried") return "running";
   if (status !== "running" && status !== "suspended" && status !== "paused") return status;
   const goesOn = kind === "run.unpaused" || kind === "run.cancelling" || isEnd(kind);
   if (kind === "run.paused" || (status === "paused" && !goesOn)) return "paused";

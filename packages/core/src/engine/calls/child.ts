@@ -3,7 +3,8 @@
  *
  * child.1. The parent's entry is durable before the child exists, so that a cancellation of the parent finds every
  *     child.
- * child.2. The id of a child is derived from its parent and its key: begun twice, it is still one run.
+ * child.2. The id of a child is derived from its parent and its key: begun twice, it is still one run. What is recorded
+ *     counts: after a retry of the parent, a child that cannot go on is opened again, under another id.
  * child.3. A child reports its end to the parent before it ends. If that report is lost, the parent checks later.
  */
 
@@ -15,6 +16,7 @@ import { isGone } from "../../journal/errors.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
 import { childIdOf } from "../../journal/keys.ts";
 import { backOff, pause } from "../../ports/world.ts";
+import type { ChildState } from "../../journal/fold.ts";
 import type { ChildRun, ChildEnd } from "../child-runs.ts";
 import { deadlineOf } from "../deadline.ts";
 import type { Duration } from "../../values/duration.ts";
@@ -74,13 +76,18 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return this.#child.runId;
   }
 
+  get #known(): ChildState | undefined {
+    return this.engine.journal.state.children.get(this.key);
+  }
+
   get #child(): ChildRun {
     const { journal } = this.engine;
     const { key, after } = this;
     const { definition, input } = this.parts;
-    const runId = childIdOf(journal.runId, key, journal.nonce);
+    const { life } = journal.state;
+    const runId = this.#known?.opened.child ?? childIdOf(journal.runId, key, journal.nonce);
     const childOf = { runId: journal.runId, key, after };
-    return { runId, definition, input, childOf, plain: journal.nonce === null };
+    return { runId, definition, input, childOf, life, plain: journal.nonce === null };
   }
 
   /** Its deadline has passed: the child is cancelled. */
@@ -95,8 +102,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   protected answer(settlement: Settlement): void {
     this.landed();
     const { name: workflow } = this.parts.definition;
-    // A fork inherits the result of a child of its parent run, which has another id than its own child would have.
-    const runId = this.engine.journal.state.children.get(this.key)?.opened.child ?? this.#child.runId;
+    const { runId } = this.#child;
     if (settlement.kind === "child.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "child.failed") {
@@ -110,11 +116,15 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   begin(): void {
     if (this.engine.finished || this.scope.closed) return;
     this.#begun = true;
-    if (this.#opened) return this.#drive(true);
-    const { runId } = this.#child;
+    // A branch of an earlier life may have closed it.
+    if (this.#opened && this.#known?.over !== true) return this.#drive(true);
+    this.#open(this.#child.runId);
+  }
+
+  #open(child: string): void {
     const { definition, declared: input } = this.parts;
     const { key, after } = this;
-    this.engine.write({ kind: "child.opened", key, after, child: runId, workflow: definition.name, input });
+    this.engine.write({ kind: "child.opened", key, after, child, workflow: definition.name, input });
   }
 
   get #opened(): boolean {
@@ -169,6 +179,14 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const outcome = await this.engine.options.children.drive(this.#child);
     if (!this.#settled) await this.engine.options.lease.pollNow();
     if (this.#settled || this.settled || this.scope.closed) return;
+    if (outcome === "lost") {
+      const { runId, nonce, state } = this.engine.journal;
+      return this.#open(childIdOf(runId, this.key, nonce, state.life));
+    }
+    if (outcome === "ending") {
+      if (await this.#endsToo()) return;
+      return this.#fail(this.#cancelled());
+    }
     switch (outcome.status) {
       // The child ended but could not report it, so its own journal decides.
       case "completed":
@@ -181,8 +199,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       case "failed":
         return this.#fail(outcome.error);
       case "cancelled":
-        if (await this.#endsToo()) return;
-        return this.#fail(new DurableError("cancelled", `The ${this.where} was cancelled.`));
+        return this.#fail(this.#cancelled());
       case "running":
         return this.#await(null, driverMs);
       case "paused":
@@ -196,8 +213,12 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     }
   }
 
+  #cancelled(): DurableError {
+    return new DurableError("cancelled", `The ${this.where} was cancelled.`);
+  }
+
   /**
-   * A child that was cancelled without a report to this run is part of a cancellation that ends this run next. The
+   * A child that was cancelled because of this run is part of a cancellation that ends this run next. The
    * workflow must not see a failed child, unless the canceller died before it reached this run.
    */
   async #endsToo(): Promise<boolean> {
@@ -226,7 +247,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   #await(wakeAt: number | null, least: number): void {
     const now = this.engine.world.now();
-    const openedAt = this.engine.journal.state.children.get(this.key)?.opened.at ?? now;
+    const openedAt = this.#known?.opened.at ?? now;
     const recheckAt = now + Math.max(least, now - openedAt);
     this.engine.timers.wait(this, wakeAt, { outside: true, recheckAt });
   }
@@ -238,7 +259,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   #close(): void {
     this.engine.timers.cancel(this);
-    const known = this.engine.journal.state.children.get(this.key);
+    const known = this.#known;
     if (known?.over === true || (known === undefined && !this.#begun)) return;
     // Later on, nothing would cancel it.
     const over = this.engine.inFlight.begin("kept");
