@@ -5,7 +5,8 @@
  *     under an id that follows from the tick. So a crash in between loses no tick: whichever worker comes next creates the run.
  * fire.2. No tick is decided before the run of the previous one exists. So a tick has at most one run, and the rule for overlaps
  *     sees every run that came before.
- * fire.3. A schedule that cannot start its run keeps its place: the tick stays pending and is tried again.
+ * fire.3. A schedule that cannot start its run keeps its place: the tick stays pending and is tried again. So does one whose
+ *     tick cancels a run, until that run has cleaned up.
  */
 
 import { decode } from "../values/codec/decode.ts";
@@ -95,7 +96,9 @@ export async function bringUp(
   for (let row: StoredSchedule | null = found; row !== null;) {
     const schedule = readSchedule(row);
     const { pending } = schedule;
-    if (pending !== null && (await begin(host, schedule, pending))) onStart(pending.runId);
+    const started = pending !== null && (await begin(host, schedule, pending));
+    if (started === null) return;
+    if (started && pending !== null) onStart(pending.runId);
     const next = pending === null ? await decide(host, schedule) : begun(schedule, pending);
     if (next === null) return;
     const written = stored(next, host.world.id());
@@ -132,15 +135,19 @@ function begun(schedule: Schedule, { at, runId }: Tick): Schedule {
   return { ...schedule, pending: null, last: { at, runId } };
 }
 
-/** Creates the run of a decided tick, if it does not exist; true when it did not. A worker or a sweep drives it. */
+/**
+ * Creates the run of a decided tick, if it does not exist; true when it did not. A worker or a sweep drives it. `null` while
+ * the run that the tick cancels cleans up: the tick stays pending.
+ */
 async function begin(
   host: Host,
   schedule: Schedule,
   { runId, cancels }: NonNullable<Schedule["pending"]>,
-): Promise<boolean> {
-  if (cancels !== null) {
-    const before = await openJournal(host, locatorOf(cancels));
-    if (before !== null) await cancelRun(host, before, `Schedule ${schedule.name} has started ${runId}.`);
+): Promise<boolean | null> {
+  const before = cancels === null ? null : await openJournal(host, locatorOf(cancels));
+  if (before !== null) {
+    await cancelRun(host, before, `Schedule ${schedule.name} starts ${runId}.`);
+    if (before.state.end === null) return null;
   }
   return startRun(host, schedule, runId);
 }

@@ -1,5 +1,6 @@
-import { createWorker, tickOf } from "@durable/core";
+import { createApp, createWorker, durable, tickOf } from "@durable/core";
 import { describe, expect, test } from "vitest";
+import { pause } from "../support/behaviour-lab.ts";
 import { dayMs, hourMs, minuteMs, scheduleLab } from "./lab.ts";
 
 const daily = { cron: "0 9 * * *" } as const;
@@ -137,6 +138,34 @@ describe("overlaps", () => {
     await world.advance(10_000);
     expect(await runs()).toEqual({ [ticks[0]!]: "cancelled", [ticks[1]!]: "suspended" });
     expect(await app.schedules.get("waiting")).toMatchObject({ queuedAt: null, lastRunId: ticks[1] });
+    await world.run(worker.stop());
+  });
+
+  test("a tick that cancels a run starts its own once that one has cleaned up", async () => {
+    const { world, storage, to, runs } = scheduleLab();
+    const ran: string[] = [];
+    const careful = durable("careful", async (ctx) => {
+      await ctx.onCancel((c) =>
+        c.step("clean", async () => {
+          ran.push(`${ctx.runId} cleans`);
+          await pause(world, 20_000);
+          ran.push(`${ctx.runId} is clean`);
+        }),
+      );
+      ran.push(`${ctx.runId} begins`);
+      await ctx.suspend("go");
+    });
+    const secret = "a secret for tests, of no worth";
+    const app = createApp({ storage, world, secret, workflows: [careful], patience: 0 });
+    await app.schedule("careful", careful, { ...daily, overlap: "cancel" });
+    const worker = createWorker(app, { idleInterval: minuteMs });
+    await to("2026-11-17T09:00:10Z");
+    const [first, second] = ["careful-20261116T090000Z", "careful-20261117T090000Z"];
+    expect(Object.keys(await runs())).toEqual([first]);
+    await to("2026-11-17T09:05Z");
+    expect(await runs()).toEqual({ [first]: "cancelled", [second]: "suspended" });
+    const order = [`${first} begins`, `${first} cleans`, `${first} is clean`, `${second} begins`];
+    expect(ran.filter((line, at) => ran.indexOf(line) === at)).toEqual(order);
     await world.run(worker.stop());
   });
 
