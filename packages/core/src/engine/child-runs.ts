@@ -32,7 +32,11 @@ export interface SpawnRequest extends Pick<ChildRun, "definition" | "input"> {
   readonly where: string;
   /** What the call declares as its input. */
   readonly declared: string;
-  readonly options: { readonly id?: string | undefined; readonly onParentEnd?: string | undefined };
+  readonly options: {
+    readonly id?: string | undefined;
+    readonly ifExists?: string | undefined;
+    readonly onParentEnd?: string | undefined;
+  };
   /** The call is recorded. */
   readonly opened: boolean;
 }

@@ -18,11 +18,17 @@ import { openJournal, openRun } from "./lookup.ts";
 type Opened = Entry & { readonly kind: "spawn.opened" };
 
 /** What drive.ts does, which loads this file. */
-interface Verbs<Leased> {
+interface Verbs<Leased extends Recorded> {
   readonly create: (host: Host, definition: Definition, input: unknown, given: NewSpawned) => Promise<Leased>;
   readonly advance: (host: Host, definition: Definition, run: Leased) => Promise<Outcome<unknown>>;
   /** Of the drive that spawns. */
   readonly signal: AdvanceOptions["signal"];
+}
+
+interface Recorded {
+  readonly created: boolean;
+  readonly owned: boolean;
+  readonly lease: { release(): Promise<void> };
 }
 
 interface NewSpawned {
@@ -37,14 +43,14 @@ const final =
   "invalid-id invalid-input invalid-options input-mismatch limit not-serializable not-found run-exists";
 
 /** The next entry of a spawn. Rejects when a further try may succeed. */
-export async function spawnRun<Leased>(
+export async function spawnRun<Leased extends Recorded>(
   host: Host,
   parent: RunJournal,
   request: SpawnRequest,
   verbs: Verbs<Leased>,
 ): Promise<Fact<Json>> {
   const { key, after, where, declared: input, definition, opened } = request;
-  const { id, onParentEnd } = request.options;
+  const { id, ifExists, onParentEnd } = request.options;
   // What was recorded counts, also when the code gives another id by now.
   const recorded = spawnedOf(parent).find((entry) => entry.key === key);
   const child = recorded?.child ?? id ?? childIdOf(parent.runId, key, parent.nonce);
@@ -52,11 +58,8 @@ export async function spawnRun<Leased>(
   if (!opened)
     return { kind: "spawn.opened", key, after, child, workflow: definition.name, input, ...policy };
   try {
-    if (!["leave", "cancel", undefined].includes(onParentEnd))
-      throw new DurableError(
-        "invalid-options",
-        `The ${where} got onParentEnd: ${show(onParentEnd)}. Use "leave" or "cancel".`,
-      );
+    assertOneOf(where, "onParentEnd", onParentEnd, ["leave", "cancel"]);
+    assertOneOf(where, "ifExists", ifExists, ["fail", "keep"]);
     await record(host, request, { id: child, spawnedBy: { runId: parent.runId, key, ...policy } }, verbs);
     return { kind: "spawn.started", key, after, child };
   } catch (cause) {
@@ -67,10 +70,18 @@ export async function spawnRun<Leased>(
   }
 }
 
+function assertOneOf(where: string, name: string, given: unknown, words: readonly string[]): void {
+  if (given === undefined || words.includes(given as string)) return;
+  throw new DurableError(
+    "invalid-options",
+    `The ${where} got ${name}: ${show(given)}. Use ${words.map(show).join(" or ")}.`,
+  );
+}
+
 /** Resolves when the run is durable. */
-async function record<Leased>(
+async function record<Leased extends Recorded>(
   host: Host,
-  { definition, input }: SpawnRequest,
+  { definition, input, options }: SpawnRequest,
   run: { readonly id: string; readonly spawnedBy: SpawnedBy },
   { create, advance, signal }: Verbs<Leased>,
 ): Promise<void> {
@@ -79,13 +90,25 @@ async function record<Leased>(
   const given = decode(input, `input of run ${run.id}`);
   try {
     const leased = await create(host, definition, given, { ...run, isNew: true, takeLease });
-    if (takeLease) host.background(`run ${run.id}`, advance(host, definition, leased));
+    if (leased.created) {
+      if (takeLease) host.background(`run ${run.id}`, advance(host, definition, leased));
+      return;
+    }
+    // Another run has the id, with the same input.
+    if (leased.owned) await leased.lease.release();
   } catch (error) {
-    if (!DurableError.is(error, "run-exists")) throw error;
-    // An earlier try may have recorded it. It is due, and whoever finds it drives it.
-    const { spawnedBy } = await openRun(host, run.id);
-    if (spawnedBy?.runId !== run.spawnedBy.runId || spawnedBy.key !== run.spawnedBy.key) throw error;
+    if (!DurableError.is(error, "run-exists") && !DurableError.is(error, "input-mismatch")) throw error;
   }
+  const { spawnedBy, state } = await openRun(host, run.id);
+  // An earlier try may have recorded it. It is due, and any worker or sweep that finds it drives it.
+  if (spawnedBy?.runId === run.spawnedBy.runId && spawnedBy.key === run.spawnedBy.key) return;
+  const { workflow } = state.summary;
+  const isSame = workflow === definition.name;
+  if (options.ifExists === "keep" && isSame) return;
+  throw new DurableError(
+    "run-exists",
+    `Run ${run.id} already exists, as a run of workflow "${workflow}". Choose another id${isSame ? ', or pass ifExists: "keep" to use that run' : ""}.`,
+  );
 }
 
 /** The spawns that this run has recorded itself in its current chapter: what a fork has inherited is not its own. */

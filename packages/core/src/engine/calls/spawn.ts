@@ -4,7 +4,8 @@
  * spawn.1. The entry of this run is durable before the spawned run exists, so that the end of this run finds each one
  *     that ends with it.
  * spawn.2. The id is derived from run and key, or given: begun twice, it is still one run.
- * spawn.3. The workflow gets the id once the spawned run is durable. From then on, neither waits for the other.
+ * spawn.3. A run that this one has not spawned is never taken for its own: it is refused, or kept and not ended with it.
+ * spawn.4. The workflow gets the id once the spawned run is durable. From then on, neither waits for the other.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -21,6 +22,11 @@ export interface SpawnOptions {
   readonly name?: string | undefined;
   /** The id of the run; derived from this run and the key by default, so that every fork spawns its own. */
   readonly id?: string | undefined;
+  /**
+   * What happens when another run has the `id`: `fail` rejects the call with `run-exists` in its cause, `keep` returns that
+   * run, if it is of the same workflow, whatever its input. `fail` by default.
+   */
+  readonly ifExists?: "fail" | "keep" | undefined;
   /**
    * What happens to the run when this one ends, in any way, or is deleted: `leave` lets it go on, `cancel` ends it.
    * `leave` by default.
@@ -42,7 +48,7 @@ export function spawn(
   given: Given,
   options: SpawnOptions,
 ): Promise<SpawnedRun> {
-  assertOptions(options, "name id onParentEnd", "ctx.spawn");
+  assertOptions(options, "name id ifExists onParentEnd", "ctx.spawn");
   const { name = given.definition.name } = options;
   const declared = `workflow ${given.definition.name}, input ${given.fingerprint}`;
   const entered = engine.enter({ scope, kind: "spawn", name, input: declared });

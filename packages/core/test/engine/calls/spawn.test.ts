@@ -4,6 +4,7 @@ import { createApp, createWorker, durable, MemoryStorage, type DurableError } fr
 import { crashEverywhere, faultyStorage, virtualWorld, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { failureOf, kindsOf, lab, outputOf, pause, secret } from "../../support/behaviour-lab.ts";
+import { locatorOf } from "../../../src/journal/keys.ts";
 import { heads } from "../../support/worker-runs.ts";
 import { Ran, standings } from "./support/child-family.ts";
 
@@ -63,6 +64,56 @@ describe("a spawned run", () => {
     });
   });
 
+  describe("with an id that another run has", () => {
+    const kid = durable("kid", (ctx, input: unknown) => ctx.suspend(`for ${String(input)}`));
+    const other = durable("other", (ctx) => ctx.suspend("go"));
+    const given = (flow: typeof kid | typeof other, input: unknown, ifExists?: "fail" | "keep") =>
+      durable("parent", async (ctx) => {
+        const options = { id: "taken", ifExists, onParentEnd: "cancel" } as const;
+        const { runId } = await ctx.spawn(flow as typeof kid, input, options);
+        await ctx.step("note", () => runId);
+        return runId;
+      });
+    const begin = async (base: ReturnType<typeof lab>): Promise<void> => {
+      const flow = kid.with(base);
+      await base.world.run(flow.run(1, { id: "taken" }));
+    };
+
+    test.each([
+      ["the same input", kid, 1, undefined],
+      ["another input", kid, 2, undefined],
+      ["another input, as it says", kid, 2, "fail"],
+      ["another workflow", other, undefined, undefined],
+      ["another workflow to keep", other, undefined, "keep"],
+    ] as const)("fails with run-exists: %s", async (_, flow, input, ifExists) => {
+      const base = lab();
+      await begin(base);
+      const parent = given(flow, input, ifExists).with(base);
+      expect(await base.world.run(parent.run(undefined, { id: "r" }))).toMatchObject({
+        status: "failed",
+        error: { code: "step-failed", cause: { code: "run-exists" } },
+      });
+      expect(await standings(base.storage)).toEqual({ taken: "suspended", r: "failed" });
+      expect(await base.storage.lease(locatorOf("taken"), "me", 1_000), "it is free").not.toBeNull();
+    });
+
+    test.each([1, 2])("`keep` returns that run, and does not end it (input %i)", async (input) => {
+      const base = lab();
+      await begin(base);
+      const before = (await kid.with(base).get("taken").entries()).length;
+      const parent = given(kid, input, "keep").with(base);
+      expect(outputOf(await base.world.run(parent.run(undefined, { id: "r" })))).toBe("taken");
+      expect(await kindsOf(parent.get("r"))).toContain("spawn.started kid");
+      expect(await standings(base.storage)).toEqual({ taken: "suspended", r: "completed" });
+      expect((await kid.with(base).get("taken").entries()).length).toBe(before);
+    });
+
+    test("`keep` starts the run where there is none, and a crash does not make it another's", async () => {
+      const report = await crashEverywhere(given(kid, 1, "keep"));
+      expect(report.totals.wrong).toBe(0);
+    });
+  });
+
   test("with an input that its schema refuses fails the call, which may be caught", async () => {
     const base = lab();
     const schema = {
@@ -84,7 +135,7 @@ describe("a spawned run", () => {
     expect(Object.keys(await standings(base.storage))).toEqual(["r"]);
   });
 
-  test.each([{ onParentEnd: "stay" }, { id: "no/slash" }, { tag: 1 }])("refuses %o", async (options) => {
+  test.each([{ onParentEnd: "stay" }, { ifExists: "maybe" }, { id: "no/slash" }, { tag: 1 }])("refuses %o", async (options) => {
     const base = lab();
     const kid = durable("kid", async () => 1);
     const flow = durable("parent", (ctx) => ctx.spawn(kid, undefined, options as never), base);
