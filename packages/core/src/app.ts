@@ -1,12 +1,12 @@
 /** Several workflows on one storage. An app finds the code of a token or run id; workers and handlers take an app. */
 
 import type { Definition } from "./engine/definition.ts";
-import { advanceRun, cancelRun } from "./runs/drive.ts";
+import { advanceRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
-import { openRun } from "./runs/lookup.ts";
+import { byId, openRun } from "./runs/lookup.ts";
 import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import type { SendOptions, SendResult } from "./runs/send.ts";
 import type { Sweep, SweepOptions } from "./inspect/sweep.ts";
@@ -145,14 +145,17 @@ export function createApp(options: AppOptions): App {
       (await outside()).deliver(host, token, { value, options: given }),
     send: async (runId, topic, payload, given = {}) =>
       (await later()).send(host, runId, { topic, payload, options: given }),
-    advance: (runId, given) => advanceRun(host, runId, given),
+    advance: (runId, given) => byId(host, runId, () => advanceRun(host, runId, given)),
     get: (runId) => new Run(runId, { host }),
     list: async (query = {}) => (await later()).listRuns(host, query),
-    cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), reason, given),
+    cancel: (runId, reason, given) => new Run(runId, { host }).cancel(reason, given),
     pause: (workflow, reason) => pauses.set(workflow, true, reason),
     unpause: (workflow) => pauses.set(workflow, false),
     paused: () => pauses.list(),
-    delete: async (runId) => (await later()).deleteRun(host, await openRun(host, runId)),
+    delete: async (runId) => {
+      const { deleteRun } = await later();
+      return byId(host, runId, async () => deleteRun(host, await openRun(host, runId)));
+    },
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
     sweep: async (given = {}) => {

@@ -10,7 +10,7 @@ import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
+import { byId, definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { later } from "./runs/load-later.ts";
 import { lazy } from "./values/lazy.ts";
@@ -90,8 +90,9 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
 
   /** Reads the journal and returns where the run is. Does not drive it. */
   async outcome(): Promise<Outcome<Output>> {
-    const journal = await openRun(this.#host, this.id);
-    return (await outcomeWithChildren(this.#host, journal, true)) as Outcome<Output>;
+    const read = async (): Promise<Outcome<unknown>> =>
+      outcomeWithChildren(this.#host, await openRun(this.#host, this.id), true);
+    return (await this.#on(read)) as Outcome<Output>;
   }
 
   /**
@@ -101,7 +102,8 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
   async result(options: { readonly wait?: boolean | undefined } = {}): Promise<Output> {
     assertOptions(options, "wait", "run.result");
     for (let known: RunJournal | null = null, looks = 0; ; looks++) {
-      const { outcome, journal }: Driven = await this.#next(known);
+      const next: Promise<Driven> = this.#next(known);
+      const { outcome, journal }: Driven = await this.#on(() => next);
       known = journal;
       switch (outcome.status) {
         case "completed":
@@ -145,8 +147,9 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * `force` ends it without them.
    */
   async cancel(reason?: string, options: CancelOptions = {}): Promise<Outcome<Output>> {
-    const journal = await openRun(this.#host, this.id);
-    return (await cancelRun(this.#host, journal, reason, options)) as Outcome<Output>;
+    const end = async (): Promise<Outcome<unknown>> =>
+      cancelRun(this.#host, await openRun(this.#host, this.id), reason, options);
+    return (await this.#on(end)) as Outcome<Output>;
   }
 
   /**
@@ -154,12 +157,14 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * finished and recorded, and answers are recorded. Its children are not paused.
    */
   async pause(reason?: string): Promise<Outcome<Output>> {
-    return (await (await outside()).pauseRun(this.#host, this.id, reason)) as Outcome<Output>;
+    const { pauseRun } = await outside();
+    return (await this.#on(() => pauseRun(this.#host, this.id, reason))) as Outcome<Output>;
   }
 
   /** Lets a paused run continue, and drives it in the background. */
   async unpause(options?: UnpauseOptions): Promise<Outcome<Output>> {
-    return (await (await outside()).unpauseRun(this.#host, this.id, options)) as Outcome<Output>;
+    const { unpauseRun } = await outside();
+    return (await this.#on(() => unpauseRun(this.#host, this.id, options))) as Outcome<Output>;
   }
 
   /**
@@ -168,17 +173,20 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * compensation has run, or if a parent has recorded the failure.
    */
   async retry(options?: RetryRunOptions): Promise<Outcome<Output>> {
-    return (await (await outside()).retryRun(this.#host, this.id, options)) as Outcome<Output>;
+    const { retryRun } = await outside();
+    return (await this.#on(() => retryRun(this.#host, this.id, options))) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
   async entries(options: EntriesOptions = {}): Promise<RunEntry[]> {
-    return (await outside()).entriesOf(this.#host, this.id, options);
+    const { entriesOf } = await outside();
+    return this.#on(() => entriesOf(this.#host, this.id, options));
   }
 
   /** What a fork with edits of these names would replace. Pass the keys and the chapter to `fork`. */
   async editedCalls(names: readonly string[]): Promise<EditedCalls> {
-    return (await outside()).editedCalls(this.#host, this.id, names);
+    const { editedCalls } = await outside();
+    return this.#on(() => editedCalls(this.#host, this.id, names));
   }
 
   /** Reads a stream of the run: recorded chunks first, then new ones, until its end. */
@@ -192,13 +200,15 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
 
   /** Creates a run that begins with recorded work of this one, and drives it in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input, M>> {
-    const { id, driving } = await (await outside()).forkRun(this.#host, this.id, options);
+    const { forkRun } = await outside();
+    const { id, driving } = await this.#on(() => forkRun(this.#host, this.id, options));
     return new Run(id, { host: this.#host, driving });
   }
 
   /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
-    return (await outside()).planRun(this.#host, this.id, options);
+    const { planRun } = await outside();
+    return this.#on(() => planRun(this.#host, this.id, options));
   }
 
   /**
@@ -206,7 +216,13 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * with `invalid-options` where the storage keeps all chapters.
    */
   async dropChapters(): Promise<void> {
-    await (await outside()).dropChapters(this.#host, this.id);
+    const { dropChapters } = await outside();
+    await this.#on(() => dropChapters(this.#host, this.id));
+  }
+
+  /** Does something to the run. */
+  #on<T>(work: () => Promise<T>): Promise<T> {
+    return byId(this.#host, this.id, work);
   }
 
   /** The end that the drive under way came to; otherwise the outcome now, after an advance if the run is due. */

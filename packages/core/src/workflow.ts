@@ -5,7 +5,7 @@ import { retryPolicy } from "./engine/calls/retry.ts";
 import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { create } from "./runs/create.ts";
-import { advance, cancelRun } from "./runs/drive.ts";
+import { advance } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
 import { toMs } from "./values/duration.ts";
 import { checkedMode } from "./engine/calls/uncertain.ts";
@@ -166,9 +166,8 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     list: async (query = {}) => (await later()).listRuns(host, { ...query, workflow: definition.name }),
     cancel: async (runId, reason, given) => {
       // A wrong id must not end a run of another workflow.
-      const journal = await openRun(host, runId);
-      definitionOf(host, journal);
-      return cancelRun(host, journal, reason, given);
+      definitionOf(host, await openRun(host, runId));
+      return get(runId).cancel(reason, given);
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);

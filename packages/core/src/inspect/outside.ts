@@ -11,14 +11,31 @@ import { createFork, type ForkOptions } from "../runs/fork.ts";
 import { Keys } from "../runs/fork-keys.ts";
 import { advance } from "../runs/drive.ts";
 import type { Host } from "../runs/host.ts";
-import { definitionOf, openRun } from "../runs/lookup.ts";
+import { definitionOf, openRun, orUnknown } from "../runs/lookup.ts";
+import { deliver as deliverAnswer, resume as resumeAnswer, type ResumeResult } from "../runs/resume.ts";
 import { DurableError } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
 
 export { sweep } from "./sweep.ts";
 export { readStream } from "../runs/reader.ts";
-export { deliver, resume } from "../runs/resume.ts";
 export { pauseRun, retryRun, unpauseRun } from "../runs/steer.ts";
+
+type Answered = Parameters<typeof resumeAnswer>[2];
+
+/** Answers a wait, and drives its run. */
+export function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+  return orUnknown(host, () => locatorIn(host, token), () => resumeAnswer(host, token, answered));
+}
+
+/** Answers a wait, without running code. */
+export function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+  return orUnknown(host, () => locatorIn(host, token), () => deliverAnswer(host, token, answered));
+}
+
+async function locatorIn(host: Host, token: string): Promise<string | null> {
+  const keyring = await host.keyring();
+  return keyring instanceof DurableError ? null : (keyring.verify(token)?.locator ?? null);
+}
 
 /** Which part of a run to read. */
 export interface ChapterOptions {

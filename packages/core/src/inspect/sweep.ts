@@ -2,6 +2,7 @@
 
 import type { Outcome } from "../journal/outcome.ts";
 import { advanceRun } from "../runs/drive.ts";
+import { byId } from "../runs/lookup.ts";
 import type { Host } from "../runs/host.ts";
 import { listRuns } from "../runs/list.ts";
 import { Suspects } from "../runs/suspects.ts";
@@ -48,7 +49,7 @@ export async function sweep(
   const suspects = new Suspects(sweepStarts);
   const drive = async (runId: string, alone: boolean): Promise<void> => {
     try {
-      const outcome = await advanceRun(host, runId, suspects.optionsOf(alone));
+      const outcome = await byId(host, runId, () => advanceRun(host, runId, suspects.optionsOf(alone)));
       if (alone || !suspects.add(outcome)) outcomes.push(outcome);
     } catch (error) {
       failed.push({ runId, error });

@@ -14,10 +14,16 @@ export function isFinal(error: unknown): boolean {
   return DurableError.is(error) && error.code !== "conflict" && !isTransient(error);
 }
 
-/** The run was deleted, and nothing can be appended to it; or another run has its singleton. */
+/** Nothing can be appended to the run: it was deleted, or another run has its singleton. */
 export function isGone(error: unknown): boolean {
+  return isDeleted(error) || (DurableError.is(error, "conflict") && "singleton" in error.details);
+}
+
+/** A run was deleted since it was read; its id may be used again. */
+export function isDeleted(error: unknown): error is DurableError {
   return (
-    DurableError.is(error, "conflict") && (error.details["deleted"] === true || "singleton" in error.details)
+    (DurableError.is(error, "conflict") || DurableError.is(error, "journal-regressed")) &&
+    error.details["deleted"] === true
   );
 }
 
@@ -30,10 +36,12 @@ export function unsettled(runId: string, tries: number, cause: unknown): Durable
   );
 }
 
-export function regressed(runId: string, position: number): DurableError {
+/** `deleted`: nothing is left of the run, or another one has its id. */
+export function regressed(runId: string, position: number, deleted: boolean): DurableError {
   return new DurableError(
     "journal-regressed",
     `Run ${runId} had ${position} batches and now has fewer: the storage lost writes, or the run was deleted. Restore the newer journal, or fork the run.`,
+    { details: { runId, deleted } },
   );
 }
 

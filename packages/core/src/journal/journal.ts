@@ -272,10 +272,10 @@ export class RunJournal {
     const { createdAt } = this.state.summary;
     // The id was deleted and is used again: what was read belongs to another run.
     if (this.position > 0 && (head?.createdAt ?? createdAt) !== createdAt)
-      throw regressed(this.runId, this.position);
+      throw regressed(this.runId, this.position, true);
     this.deleted = deleted === true;
     this.blocked = blocked ?? null;
-    if (length < this.position) throw regressed(this.runId, this.position);
+    if (length < this.position) throw regressed(this.runId, this.position, length === 0);
     // Earlier chapters are not read, or were dropped. What follows begins with a chapter.
     this.position = Math.max(this.position, from);
     if (this.position + batches.length !== length)

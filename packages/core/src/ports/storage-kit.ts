@@ -137,7 +137,7 @@ export function conflict(runId: string, position: number, deleted = false): Dura
   const why = deleted
     ? `Run ${runId}, or a run that it reads, was deleted. Choose another id.`
     : `Run ${runId} no longer has ${position} batches: another writer appended first. Read it again.`;
-  return new DurableError("conflict", why, { details: { deleted } });
+  return new DurableError("conflict", why, { details: { runId, deleted } });
 }
 
 /** The error of a run that begins or goes on, while its singleton belongs to another run that has not ended. */
@@ -145,7 +145,7 @@ export function singletonConflict(runId: string, other: string): DurableError {
   return new DurableError(
     "conflict",
     `Run ${runId} cannot begin or go on: run ${other} has the same singleton key and has not ended. Wait for its end, or cancel it.`,
-    { details: { deleted: false, singleton: other } },
+    { details: { runId, deleted: false, singleton: other } },
   );
 }
 

@@ -15,6 +15,7 @@ import type { UnneededChild } from "../engine/child-runs.ts";
 import type { Fact, Leftovers } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
+import { isDeleted } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { leaveLine } from "./leave-line.ts";
@@ -142,7 +143,7 @@ export async function cancelChild(
   const journal = await openJournal(host, locatorOf(runId));
   // Another run may have the id that was given to a spawned one.
   if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;
-  if (journal !== null) return end(host, journal, ends);
+  if (journal !== null) return end(host, journal, ends).catch(unlessDeleted);
   const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
     {
@@ -163,9 +164,13 @@ export async function cancelChild(
     );
   } catch (error) {
     // The child was deleted, so it will never start.
-    if (!DurableError.is(error, "conflict")) throw error;
-    return;
+    return unlessDeleted(error);
   }
   // If another process has started the child in the meantime, it is cancelled like any other run.
-  await end(host, unborn, ends);
+  await end(host, unborn, ends).catch(unlessDeleted);
+}
+
+/** A run that was deleted needs no end. */
+function unlessDeleted(error: unknown): void {
+  if (!DurableError.is(error, "conflict") && !isDeleted(error)) throw error;
 }

@@ -5,6 +5,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
+import { isDeleted } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
@@ -29,6 +30,49 @@ export async function openRun(host: Host, runId: string, chapter?: number): Prom
 /** Names one incarnation of a run id, so that a deleted id that is used again shares nothing with the old run. */
 export function newNonce(world: World, runId: string): string {
   return world.nonce?.(runId) ?? world.id().slice(0, 16);
+}
+
+/** True when an error of something that was done to a run means that the run was deleted meanwhile. */
+async function wasDeleted(host: Host, locator: string, error: unknown): Promise<boolean> {
+  const { runId } = isDeleted(error) ? error.details : {};
+  if (typeof runId === "string" && locatorOf(runId) === locator) return true;
+  if (!isDeleted(error) && !DurableError.is(error, "journal-regressed") && !DurableError.is(error, "storage-failed"))
+    return false;
+  const storage = await host.storage();
+  const reply = await storage.read(locator, Number.MAX_SAFE_INTEGER).catch(() => null);
+  return reply !== null && (reply.length === 0 || reply.deleted === true);
+}
+
+/** Throws if the result is, or has, the outcome of a run that was deleted while it was driven. */
+function kept<T>(result: T): T {
+  const { error, outcome } = Object(result) as { error?: unknown; outcome?: { error?: unknown } };
+  for (const one of [error, outcome?.error]) if (isDeleted(one)) throw one;
+  return result;
+}
+
+/** Does something to a run that a caller names by its id. A run that is deleted meanwhile is not found. */
+export async function byId<T>(host: Host, runId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return kept(await work());
+  } catch (error) {
+    throw (await wasDeleted(host, locatorOf(runId), error)) ? notFound(runId) : error;
+  }
+}
+
+/** The same for a run that the caller names by a token or sends something to: it is `unknown`. */
+export async function orUnknown<T>(
+  host: Host,
+  find: () => Promise<string | null>,
+  work: () => Promise<T>,
+): Promise<T | { readonly status: "unknown" }> {
+  try {
+    return kept(await work());
+  } catch (error) {
+    if (DurableError.is(error, "not-found")) return { status: "unknown" };
+    const locator = await find();
+    if (locator === null || !(await wasDeleted(host, locator, error))) throw error;
+    return { status: "unknown" };
+  }
 }
 
 export function notFound(runId: string): DurableError {

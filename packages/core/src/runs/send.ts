@@ -8,7 +8,6 @@
 
 import type { MessageSchemas } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
-import { isGone } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertName, assertRunId, locatorOf } from "../journal/keys.ts";
 import type { Carried, Mailbox, Message } from "../journal/mailbox.ts";
@@ -23,6 +22,7 @@ import { limits } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import { fits } from "../values/schema.ts";
 import type { Host } from "./host.ts";
+import { orUnknown } from "./lookup.ts";
 
 /**
  * `accepted`: recorded. `duplicate`: this id was sent before, with the same content. `conflict`: this id was sent
@@ -69,7 +69,7 @@ export async function send(
   const value = encode(payload, `message "${topic}" to run ${runId}`, limits.messageBytes);
   const fact = { kind: "message.sent", topic, value, ...(id === undefined ? {} : { id }) } as const;
   const locator = locatorOf(runId);
-  return host.inTurn(locator, async () => {
+  const sending = async (): Promise<SendResult> => {
     const parked = await host.parked.checkOut(locator);
     const journal = parked ?? (await RunJournal.open(locator, await host.journals()));
     if (journal === null) return { status: "unknown" };
@@ -79,13 +79,11 @@ export async function send(
       const issues = await issuesOf(messages, topic, payload);
       if (issues !== null) return { status: "invalid", issues };
       return { status: await append(host, journal, fact) };
-    } catch (error) {
-      if (isGone(error)) return { status: "unknown" };
-      throw error;
     } finally {
       host.parked.checkIn(journal, user);
     }
-  });
+  };
+  return host.inTurn(locator, () => orUnknown(host, async () => locator, sending));
 }
 
 /** Why a payload does not fit its topic; `null` when it does, or nothing is known about topics. */
