@@ -11,7 +11,7 @@ const unreachable: Named = [
 const busy: Named = ["storage-busy", "the server is busy, starting or stopping; try again later"];
 const denied: Named = [
   "storage-readonly",
-  "this role lacks a right; see the role script of @durable/postgres",
+  "this role lacks a right; the owner of the tables grants it with PostgresStorage.migrate(url, { grantTo })",
 ];
 const damaged: Named = ["corrupt", "the server found damaged pages; restore it from a backup"];
 
@@ -29,6 +29,7 @@ const names: Readonly<Record<string, Named>> = {
   "3D": ["storage-failed", "this database does not exist"],
   "3F": ["storage-failed", "the schema does not exist; run PostgresStorage.migrate first"],
   "42P01": ["storage-failed", "its tables are missing; run PostgresStorage.migrate first"],
+  "42704": ["storage-failed", "a role or another name does not exist; create it first"],
   "42883": ["storage-failed", "its functions are missing; run PostgresStorage.migrate first"],
   XX001: damaged,
   XX002: damaged,

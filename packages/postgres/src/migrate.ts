@@ -6,6 +6,7 @@
  * migrate.2. The version changes in the same transaction, so a process that is killed half-way leaves nothing behind.
  * migrate.3. A schema of a newer version of the library, or of another program, is refused and not changed.
  * migrate.4. A step never changes a function that a released version calls: it adds one with another number.
+ * migrate.5. Rights are granted in the same transaction, also when there is no step left, so that no table lacks them.
  */
 
 import { DurableError } from "@durable/core";
@@ -17,6 +18,7 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { limitFunctions } from "./sql/limits.ts";
 import { findStep } from "./sql/find.ts";
+import { grants } from "./sql/grants.ts";
 import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
 import { reportFunctions } from "./sql/report.ts";
@@ -46,9 +48,10 @@ type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;
 export async function migrate(
   place: Place,
   all: readonly Step[] = steps,
+  grantTo: readonly string[] = [],
 ): Promise<{ readonly isAsync: boolean }> {
   const { version, isAsync } = await stateOfSchema(place.pool, place, all);
-  if (version === all.length) return { isAsync };
+  if (version === all.length && grantTo.length === 0) return { isAsync };
   if (!place.migrate)
     throw new DurableError(
       "storage-failed",
@@ -60,7 +63,7 @@ export async function migrate(
   let broken: Error | undefined;
   client.on("error", ignore);
   try {
-    await migrateWith(client, place, all);
+    await migrateWith(client, place, all, grantTo);
   } catch (error) {
     broken = error instanceof Error ? error : new Error(String(error));
     throw named(error, place.place);
@@ -75,7 +78,12 @@ export async function migrate(
 /** A connection that breaks rejects the statement under way. Without a listener it would also end the process. */
 function ignore(): void {}
 
-async function migrateWith(client: PoolClient, place: Place, all: readonly Step[]): Promise<void> {
+async function migrateWith(
+  client: PoolClient,
+  place: Place,
+  all: readonly Step[],
+  grantTo: readonly string[],
+): Promise<void> {
   const { schema, quoted } = place;
   await client.query("BEGIN");
   // A number of its own per schema, so that two schemas of one database do not wait for each other.
@@ -103,6 +111,7 @@ async function migrateWith(client: PoolClient, place: Place, all: readonly Step[
   }
   for (const step of all.slice(version)) await client.query(step(quoted));
   await client.query(`UPDATE ${quoted}.durable_version SET version = ${all.length}`);
+  for (const role of grantTo) await client.query(grants(quoted, role));
   await client.query("COMMIT");
 }
 

@@ -30,3 +30,12 @@ export interface PostgresOptions {
   /** Clock of leases and due runs; that of the database by default, because the clocks of a fleet differ. */
   readonly now?: (() => number) | undefined;
 }
+
+/** Options of `PostgresStorage.migrate`. */
+export interface MigrateOptions {
+  /**
+   * A role of an application, or several: each may use the tables afterwards, and create or migrate nothing. The roles
+   * must exist.
+   */
+  readonly grantTo?: string | readonly string[] | undefined;
+}

@@ -2,7 +2,7 @@
 
 import { DurableError } from "@durable/core";
 import { escapeIdentifier, Pool, type PoolConfig } from "pg";
-import type { PostgresOptions } from "./options.ts";
+import type { MigrateOptions, PostgresOptions } from "./options.ts";
 
 const known = ["url", "pool", "schema", "connections", "migrate", "listen", "prepare", "now"];
 
@@ -42,8 +42,8 @@ export function settingsOf(given: string | PostgresOptions): Settings {
   };
 }
 
-function refuse(why: string): never {
-  throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
+function refuse(why: string, what = "PostgresStorage"): never {
+  throw new DurableError("invalid-options", `${what} ${why}.`);
 }
 
 function check(options: PostgresOptions): void {
@@ -58,6 +58,18 @@ function check(options: PostgresOptions): void {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,39}$/.test(schema))
     refuse(`got the schema ${JSON.stringify(schema)}. Use at most 40 letters, digits and underscores`);
   if (!Number.isInteger(connections) || connections < 1) refuse("needs at least 1 connection");
+}
+
+/** The roles that a migration grants rights to. */
+export function rolesOf(options: MigrateOptions): readonly string[] {
+  const what = "PostgresStorage.migrate";
+  const unknown = Object.keys(options).find((name) => name !== "grantTo");
+  if (unknown !== undefined) refuse(`has no option ${JSON.stringify(unknown)}. Its option is grantTo`, what);
+  const roles = [options.grantTo ?? []].flat();
+  for (const role of roles)
+    if (typeof role !== "string" || role === "")
+      refuse(`got the role ${JSON.stringify(role)} in grantTo. Use the name of a role`, what);
+  return roles;
 }
 
 /** A pool that gives up a connection that does not answer, and does not keep the process alive when it is idle. */

@@ -25,7 +25,7 @@ import type {
   StorageLimits,
   WorkflowPause,
 } from "@durable/core";
-import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
+import { beyondEnd, noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
 import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Claims } from "./claims.ts";
@@ -37,10 +37,10 @@ import { Leases } from "./leases.ts";
 import { postgresLimits } from "./limits.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
-import type { PostgresOptions } from "./options.ts";
+import type { MigrateOptions, PostgresOptions } from "./options.ts";
 import { keepPause, pausesIn } from "./pauses.ts";
 import { schedulesIn } from "./schedules.ts";
-import { settingsOf } from "./settings.ts";
+import { rolesOf, settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
@@ -108,11 +108,15 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  /** Makes or migrates the tables, with a role that may do so. A storage with `migrate: false` needs it. */
-  static async migrate(options: string | PostgresOptions): Promise<void> {
+  /**
+   * Makes or migrates the tables, with a role that may do so. A storage with `migrate: false` needs it. With
+   * `grantTo`, other roles get the rights that a storage needs, and no others.
+   */
+  static async migrate(options: string | PostgresOptions, granting: MigrateOptions = {}): Promise<void> {
+    const grantTo = rolesOf(granting);
     const settings = settingsOf(options);
     try {
-      await migrate({ ...settings, migrate: true });
+      await migrate({ ...settings, migrate: true }, undefined, grantTo);
     } finally {
       if (settings.ownsPool) await settings.pool.end();
     }
@@ -157,7 +161,8 @@ export class PostgresStorage implements Storage {
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
-    return this.#read(locator, from);
+    // Positions are of type int in the database.
+    return this.#read(locator, Math.min(from, beyondEnd));
   }
 
   async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {

@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Client, type QueryResultRow } from "pg";
+import type { QueryResultRow } from "pg";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import { createWorker, createApp, durable } from "@durable/core";
 import { PostgresStorage } from "../src/index.ts";
 import { migrate, steps } from "../src/migrate.ts";
 import { settingsOf } from "../src/settings.ts";
@@ -153,63 +152,4 @@ test.runIf(inject("full"))("H14 a replica is refused: it lags behind, and takes 
   const storage = opened(server.url);
   const code = (): Promise<unknown> => storage.list().catch((error: { code?: unknown }) => error.code);
   await expect.poll(code, { timeout: 60_000 }).toBe("storage-readonly");
-});
-
-/** The SQL of the README, which people copy. */
-function scriptOf(title: string): string {
-  const text = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-  const block = new RegExp(`## ${title}[^]*?\\n\`\`\`sql\\n([^]*?)\`\`\``).exec(text)?.[1];
-  if (block === undefined) throw new Error(`The README has no SQL under "${title}".`);
-  return block;
-}
-
-test("a role with only the rights of the README does everything, and can change nothing else", async () => {
-  const [schema, owner, app] = [freshSchema(), `o_${freshSchema()}`, `a_${freshSchema()}`];
-  const script = scriptOf("Roles")
-    .replaceAll("durable_owner", owner)
-    .replaceAll("durable_app", app)
-    .replaceAll("durable.", `${schema}.`)
-    .replaceAll("SCHEMA durable", `SCHEMA ${schema}`);
-  const [before = "", after = ""] = script.split("-- After PostgresStorage.migrate:");
-  const as = (role: string): string => {
-    const address = new URL(url);
-    [address.username, address.password] = [role, "secret"];
-    return address.href;
-  };
-  await sql(before);
-  await PostgresStorage.migrate({ url: as(owner), schema });
-  await sql(after);
-  const storage = opened({ url: as(app), schema, migrate: false });
-  const flow = durable("least", async (ctx) => {
-    const text = await ctx.step("large", () => "x".repeat(200_000));
-    await ctx.sleep(1);
-    return `${text.length} ${await ctx.suspend<string>("ask")}`;
-  });
-  const appOf = createApp({ storage, secret: "a secret for tests", workflows: [flow] });
-  const bound = flow.with({ storage, secret: "a secret for tests", patience: 0 });
-  const first = await bound.run(undefined, { id: "one" });
-  const worker = createWorker(appOf, { interval: 20 });
-  const waiting = first.status === "suspended" ? first : await bound.get("one").outcome();
-  expect(waiting.status).toBe("suspended");
-  await expect.poll(async () => (await bound.get("one").outcome()).status).toBe("suspended");
-  const parked = await bound.run(undefined, { id: "two" });
-  expect(parked.status).toBe("suspended");
-  await worker.stop();
-  await bound.fork("one", { from: "large", id: "fork" });
-  const [run] = (await storage.list()).runs;
-  await storage.note(run!.locator, { code: "diverged", message: "m", since: 1, length: 1 });
-  for (const { locator } of (await storage.list()).runs) await storage.delete(locator);
-  expect((await storage.list()).runs).toEqual([]);
-  expect(await sql(`SELECT count(*)::int AS left FROM ${schema}.blobs`)).toEqual([{ left: 0 }]);
-  const client = new Client({ connectionString: as(app) });
-  await client.connect();
-  onTestFinished(() => client.end());
-  for (const forbidden of [
-    `UPDATE ${schema}.batches SET body = ''`,
-    `UPDATE ${schema}.durable_version SET version = 5`,
-    `UPDATE ${schema}.blobs SET body = ''`,
-    `DROP TABLE ${schema}.runs`,
-    `CREATE TABLE ${schema}.mine (x int)`,
-  ])
-    await expect(client.query(forbidden), forbidden).rejects.toMatchObject({ code: "42501" });
 });

@@ -13,6 +13,7 @@
 import { DurableError } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
 import { limits } from "../values/limits.ts";
+import { beyondEnd } from "../ports/storage-kit.ts";
 import type { RunHead, Storage } from "../ports/storage.ts";
 import { copyRun, type CopiedRun } from "./one-run.ts";
 import type { SourceRun } from "./source.ts";
@@ -213,9 +214,7 @@ class Copy {
   /** Passes on an error that is not of this run alone. */
   async #refuse(locator: string, error: unknown): Promise<Result> {
     if (!DurableError.is(error) || !isOfRun(error)) throw error;
-    const { head } = await this.#from
-      .read(locator, Number.MAX_SAFE_INTEGER)
-      .catch(() => ({ head: undefined }));
+    const { head } = await this.#from.read(locator, beyondEnd).catch(() => ({ head: undefined }));
     this.#refused.push({ runId: head?.runId ?? locator, error });
     return { error };
   }

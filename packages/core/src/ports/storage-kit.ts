@@ -12,6 +12,9 @@ export function pageSize(limit = 100): number {
   return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
 }
 
+/** A position beyond the last batch of any journal: a read from there gets the head and the length alone. */
+export const beyondEnd = 2 ** 31 - 1;
+
 /** The workflows that a query asks for, each once; `null` for all. */
 export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
   return workflow === undefined ? null : [...new Set([workflow].flat())];

@@ -10,7 +10,7 @@
 
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
-import { hasEnded, isFound, isUnchanged } from "../ports/storage-kit.ts";
+import { beyondEnd, hasEnded, isFound, isUnchanged } from "../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, Storage } from "../ports/storage.ts";
 import { limits } from "../values/limits.ts";
 import type { Host } from "./host.ts";
@@ -28,8 +28,6 @@ const pageRuns = 500;
 const batchRuns = 100;
 /** Reads at the same time. */
 const readsAtOnce = 16;
-/** Beyond the last batch of any journal: such a read gets none. */
-const beyond = 2 ** 30;
 
 export async function purge(host: Host, options: PurgeOptions, pace: Pace = {}): Promise<Purged> {
   return new Purge(host, await host.storage(), purgeSettings(options, host.world.now())).run(pace);
@@ -167,7 +165,7 @@ class Purge {
   }
 
   async #exists(runId: string): Promise<boolean> {
-    const { length, deleted } = await this.#storage.read(locatorOf(runId), beyond);
+    const { length, deleted } = await this.#storage.read(locatorOf(runId), beyondEnd);
     return length > 0 && deleted !== true;
   }
 

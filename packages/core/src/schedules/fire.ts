@@ -13,6 +13,7 @@ import { decode } from "../values/codec/decode.ts";
 import { DurableError } from "../values/errors.ts";
 import { locatorOf } from "../journal/keys.ts";
 import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "../ports/schedules.ts";
+import { beyondEnd } from "../ports/storage-kit.ts";
 import { create } from "../runs/create.ts";
 import { cancelRun } from "../runs/drive.ts";
 import type { Host } from "../runs/host.ts";
@@ -178,7 +179,7 @@ async function hasEnded(host: Host, tick: Tick | null): Promise<boolean> {
   const storage = await host.storage();
   const locator = locatorOf(tick.runId);
   // Only the head is needed, and most storages return it without a batch.
-  const { head, length, deleted } = await storage.read(locator, Number.MAX_SAFE_INTEGER);
+  const { head, length, deleted } = await storage.read(locator, beyondEnd);
   if (length === 0 || deleted === true) return true;
   if (head !== undefined) return ended.has(head.status);
   const journal = await openJournal(host, locator);

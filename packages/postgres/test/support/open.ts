@@ -23,6 +23,12 @@ const tables = [
   "turns",
 ];
 
+function emptyOf(url: string): string[] {
+  const schemas = empty.get(url) ?? [];
+  empty.set(url, schemas);
+  return schemas;
+}
+
 /** The pool of a server, which stays open until the process ends. */
 export function sharedPool(url: string): Pool {
   const pool = pools.get(url) ?? new Pool({ connectionString: url, max: 12, allowExitOnIdle: true });
@@ -39,16 +45,16 @@ export function freshSchema(): string {
 export interface Opened {
   readonly schema: string;
   /** A handle on the same data, as another process would have. */
-  readonly open: (options?: Omit<PostgresOptions, "url" | "pool" | "schema">) => PostgresStorage;
+  readonly open: (options?: Omit<PostgresOptions, "url" | "schema">) => PostgresStorage;
   /** Runs a statement as the owner; `S.` in it is the schema. */
   readonly sql: <Row extends QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
   /** Closes all handles, and removes the data. */
   readonly close: () => Promise<void>;
 }
 
-/** An empty schema with any number of handles. */
-export function openSchema(url: string = inject("postgres")): Opened {
-  const schema = empty.get(url)?.pop() ?? freshSchema();
+/** An empty schema with any number of handles, one of `free` if there are some. */
+export function openSchema(url: string = inject("postgres"), free = emptyOf(url)): Opened {
+  const schema = free.pop() ?? freshSchema();
   const handles: PostgresStorage[] = [];
   const owner = sharedPool(url);
   const sql: Opened["sql"] = async (text, values = []) =>
@@ -66,7 +72,7 @@ export function openSchema(url: string = inject("postgres")): Opened {
       await owner.query(
         `SET LOCAL synchronous_commit = off; ${tables.map((table) => `DELETE FROM ${schema}.${table}`).join("; ")}`,
       );
-      empty.set(url, [...(empty.get(url) ?? []), schema]);
+      free.push(schema);
     },
   };
 }

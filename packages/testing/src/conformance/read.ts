@@ -32,6 +32,16 @@ export const readChecks: Checks = {
       });
   },
 
+  "read from beyond any number of batches gives the length and the head alone": async (subject) => {
+    const head = await subject.createLong(3);
+    for (const from of [2 ** 31 - 1, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER]) {
+      const reply = await subject.storage.read(head.locator, from);
+      expect(reply).toMatchObject({ batches: [], length: 3 });
+      if (reply.head !== undefined) expect(reply.head).toEqual(head);
+      expect(await subject.storage.read(headOf(0).locator, from)).toMatchObject({ batches: [], length: 0 });
+    }
+  },
+
   "read gives the head of the latest batch, or none": async (subject) => {
     const { storage } = subject;
     const head = await subject.create({ label: "x" });

@@ -93,6 +93,13 @@ export const journalFaults: readonly Planted[] = [
     }),
   ],
   [
+    "read from beyond any number of batches gives the length and the head alone",
+    "keeps positions as 32 bits",
+    (good) => ({
+      read: (locator, from = 0) => good.read(locator, from | 0),
+    }),
+  ],
+  [
     "read gives the head of the latest batch, or none",
     "gives the first head",
     (good) => {
