@@ -1,7 +1,7 @@
-import { storageConformance } from "@durable/testing/conformance";
+import { storageConformance, storageFeatures, type Open } from "@durable/testing/conformance";
 import { MemoryStorage, systemWorld } from "../../src/index.ts";
 
-storageConformance("MemoryStorage", ({ now }) => {
+const open: Open = ({ now }) => {
   const storage = new MemoryStorage({ now, timer: (ms, fire) => systemWorld.timer(ms, fire) });
   return Promise.resolve({
     storage,
@@ -9,4 +9,7 @@ storageConformance("MemoryStorage", ({ now }) => {
     reopen: () => Promise.resolve(storage),
     close: () => Promise.resolve(),
   });
-});
+};
+
+storageConformance("MemoryStorage", open);
+storageFeatures("MemoryStorage", open);

@@ -7,6 +7,7 @@ import { RemoteStorage, systemWorld, type Bucket, type World } from "@durable/co
 import { describe, expect, it } from "vitest";
 import { faultyBucket, type BucketFault, type FaultyBucket } from "../buckets.ts";
 import { seeded } from "../random.ts";
+import { storageFeatures } from "../features/suite.ts";
 import { storageConformance } from "./suite.ts";
 
 /** A bucket for one test. */
@@ -106,6 +107,19 @@ export function remoteConformance(
     },
     { skip: brief ? [...sharedBlobTests, ...long] : sharedBlobTests },
   );
+}
+
+/** Registers the features of an app for `RemoteStorage` on a bucket. */
+export function remoteFeatures(name: string, open: OpenBucket): void {
+  storageFeatures(`RemoteStorage on ${name}`, async ({ now }) => {
+    const handle = await open();
+    const another = (): RemoteStorage => new RemoteStorage(handle.bucket, { world: fastWorld(now) });
+    return {
+      storage: another(),
+      reopen: () => Promise.resolve(another()),
+      close: () => handle.close(),
+    };
+  });
 }
 
 /** Registers every test of the bucket contract for one bucket. */

@@ -14,6 +14,9 @@ export interface HeldStorage {
 /** Members that wait for something to happen: virtual time must pass meanwhile. */
 const waiting: ReadonlySet<PropertyKey> = new Set(["changed", "whenDue"]);
 
+/** Members that have methods of their own. */
+const parts: ReadonlySet<PropertyKey> = new Set(["limits", "schedules"]);
+
 export function heldStorage(storage: Storage): HeldStorage {
   const pending = new Set<Promise<unknown>>();
   const hold = async (): Promise<boolean> => {
@@ -28,15 +31,18 @@ export function heldStorage(storage: Storage): HeldStorage {
     reply.then(over, over);
     return reply;
   };
-  const held = new Proxy(storage, {
-    get: (target, name) => {
-      const member: unknown = Reflect.get(target, name, target);
-      if (typeof member !== "function") return member;
-      return (...given: unknown[]): unknown => {
-        const reply: unknown = Reflect.apply(member, target, given);
-        return waiting.has(name) ? reply : note(reply);
-      };
-    },
-  });
-  return { storage: held, hold };
+  const heldBy = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        // Messages name the class of a storage.
+        if (typeof member !== "function" || name === "constructor")
+          return parts.has(name) && member !== undefined ? heldBy(member as object) : member;
+        return (...given: unknown[]): unknown => {
+          const reply: unknown = Reflect.apply(member, target, given);
+          return waiting.has(name) ? reply : note(reply);
+        };
+      },
+    });
+  return { storage: heldBy(storage), hold };
 }

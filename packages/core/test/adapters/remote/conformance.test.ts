@@ -1,5 +1,10 @@
 import { MemoryBucket } from "@durable/core";
-import { bucketConformance, remoteConformance, type OpenBucket } from "@durable/testing/conformance";
+import {
+  bucketConformance,
+  remoteConformance,
+  remoteFeatures,
+  type OpenBucket,
+} from "@durable/testing/conformance";
 
 const open: OpenBucket = () =>
   Promise.resolve({ bucket: new MemoryBucket(), close: () => Promise.resolve() });
@@ -10,3 +15,4 @@ remoteConformance("MemoryBucket", open);
 remoteConformance("MemoryBucket", open, { faults: ["lose-request", "lose-reply", "apply-late"] });
 remoteConformance("MemoryBucket", open, { faults: ["busy", "busy-after", "own-412"] });
 remoteConformance("MemoryBucket", open, { faults: ["stale-list", "short-list"] });
+remoteFeatures("MemoryBucket", open);

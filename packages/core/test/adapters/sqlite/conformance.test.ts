@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
-import { storageConformance, type Open } from "@durable/testing/conformance";
+import { storageConformance, storageFeatures, type Open } from "@durable/testing/conformance";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { tempFolder } from "../../support/sqlite-temp.ts";
+import { memoryFolder, tempFolder } from "../../support/sqlite-temp.ts";
 
 // Batches and blobs are JSON, which writes NUL as an escape, and names refuse it: nothing that core writes is cut.
 const nul = new DatabaseSync(":memory:").prepare("SELECT ? AS text").get("a\0b")?.["text"];
@@ -13,22 +13,26 @@ const cut = [
 ];
 const skip = nul === "a\0b" ? [] : cut.map((test) => ({ test, reason }));
 
-const open: Open = ({ now }) => {
-  const { path, remove } = tempFolder();
-  const handles: SqliteStorage[] = [];
-  const another = (): SqliteStorage => {
-    const storage = new SqliteStorage({ path, now });
-    handles.push(storage);
-    return storage;
+const openIn =
+  (folder?: string): Open =>
+  ({ now }) => {
+    const { path, remove } = tempFolder(folder);
+    const handles: SqliteStorage[] = [];
+    const another = (): SqliteStorage => {
+      const storage = new SqliteStorage({ path, now });
+      handles.push(storage);
+      return storage;
+    };
+    return Promise.resolve({
+      storage: another(),
+      reopen: () => Promise.resolve(another()),
+      close: async () => {
+        await Promise.all(handles.map((handle) => handle.close()));
+        remove();
+      },
+    });
   };
-  return Promise.resolve({
-    storage: another(),
-    reopen: () => Promise.resolve(another()),
-    close: async () => {
-      await Promise.all(handles.map((handle) => handle.close()));
-      remove();
-    },
-  });
-};
 
-storageConformance("SqliteStorage", open, { skip });
+storageConformance("SqliteStorage", openIn(), { skip });
+// What is asked here has nothing to do with power cuts.
+storageFeatures("SqliteStorage", openIn(memoryFolder));

@@ -1,0 +1,168 @@
+/** Limits that hold across processes: of runs, of their rate, and of the services that steps call. */
+
+import { durable, type App } from "@durable/core";
+import { fleetOf } from "@durable/core/tools";
+import { expect } from "vitest";
+import type { Feature } from "./feature.ts";
+import { cannotLimit, refuses, type FeatureLab } from "./lab.ts";
+
+/** Work that takes a second, and notes how many of a key are under way. */
+function counted(lab: FeatureLab) {
+  const now = new Map<string, number>();
+  const most = new Map<string, number>();
+  const at: number[] = [];
+  const work = async (key: string): Promise<string> => {
+    at.push(lab.world.now());
+    now.set(key, (now.get(key) ?? 0) + 1);
+    most.set(key, Math.max(most.get(key) ?? 0, now.get(key) ?? 0));
+    await lab.pause(1_000);
+    now.set(key, (now.get(key) ?? 0) - 1);
+    return key;
+  };
+  return { work, most, at };
+}
+
+/** Starts runs, one per input, for workers. */
+async function record(lab: FeatureLab, app: App, inputs: readonly unknown[]): Promise<void> {
+  for (const [n, input] of inputs.entries())
+    await lab.run(app.start("job", input, { id: `r${n}`, drive: false }));
+}
+
+async function completed(lab: FeatureLab, app: App, count: number): Promise<void> {
+  await lab.until(
+    `${count} runs have completed`,
+    async () => (await lab.statuses(app))["completed"] === count,
+  );
+}
+
+/** No more than `most` within a minute. The second is for storages that answer while time passes. */
+function expectRate(at: readonly number[], most: number): void {
+  for (const [n, time] of at.entries())
+    expect((at[n + most] ?? Infinity) - time, "the next after a full minute").toBeGreaterThan(59_000);
+}
+
+export const concurrency: Feature = {
+  name: "Concurrency by key",
+  page: "guides/operate/limits.md",
+  needs: "limits",
+  programs: {
+    "runs of one key take turns, over two processes": async (lab) => {
+      const { work, most } = counted(lab);
+      const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key)), {
+        concurrency: { limit: 1, key: (input) => input },
+      });
+      const apps = [lab.app([job]), lab.app([job], { storage: await lab.another() })] as const;
+      await record(lab, apps[0], ["a", "b", "a", "b", "a", "b"]);
+      for (const app of apps) lab.worker(app);
+      await completed(lab, apps[0], 6);
+      expect(Object.fromEntries(most)).toEqual({ a: 1, b: 1 });
+    },
+    "a run that waits for an answer has no place": async (lab) => {
+      const job = durable("job", (ctx, _input: unknown) => ctx.suspend("go"), { concurrency: { limit: 1 } });
+      const app = lab.app([job]);
+      await record(lab, app, [1, 2, 3]);
+      lab.worker(app);
+      await lab.until("all wait", async () => (await lab.statuses(app))["suspended"] === 3);
+    },
+  },
+  without: (lab) =>
+    refuses(() => lab.app([durable("job", () => 1, { concurrency: { limit: 1 } })]), cannotLimit),
+};
+
+export const rates: Feature = {
+  name: "Rates",
+  page: "guides/operate/limits.md",
+  needs: "limits",
+  programs: {
+    "no more runs than the rate begin within its time": async (lab) => {
+      const { work, at } = counted(lab);
+      const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key)), {
+        rate: { limit: 2, per: "1 minute" },
+      });
+      const app = lab.app([job]);
+      await record(lab, app, ["a", "b", "c", "d", "e"]);
+      lab.worker(app);
+      await completed(lab, app, 5);
+      expect(at).toHaveLength(5);
+      expectRate(at, 2);
+    },
+  },
+  without: (lab) =>
+    refuses(() => lab.app([durable("job", () => 1, { rate: { limit: 1, per: "1s" } })]), cannotLimit),
+};
+
+export const stepLimits: Feature = {
+  name: "Limits of steps",
+  page: "guides/operate/limits.md",
+  needs: "limits",
+  programs: {
+    "steps make no more calls than the limit has": async (lab) => {
+      const { work, at } = counted(lab);
+      const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key), { limit: "api" }));
+      const app = lab.app([job], { limits: { api: { requests: 2, per: "1 minute" } } });
+      await record(lab, app, ["a", "b", "c", "d", "e"]);
+      lab.worker(app);
+      await completed(lab, app, 5);
+      expectRate(at, 2);
+    },
+    "steps use no more tokens than the limit has": async (lab) => {
+      const { work, at } = counted(lab);
+      const job = durable("job", (ctx, key: string) =>
+        ctx.step(
+          "work",
+          ({ meter }) => {
+            meter({ model: "m", inputTokens: 40, outputTokens: 20 });
+            return work(key);
+          },
+          { limit: { name: "api", tokens: 60 } },
+        ),
+      );
+      const app = lab.app([job], { limits: { api: { tokens: 100, per: "1 minute" } } });
+      await record(lab, app, ["a", "b", "c"]);
+      lab.worker(app);
+      await completed(lab, app, 3);
+      expectRate(at, 1);
+    },
+    "no more calls than `concurrent` are under way, over two processes": async (lab) => {
+      const { work, most } = counted(lab);
+      const job = durable("job", (ctx, _input: unknown) =>
+        ctx.step("work", () => work("all"), { limit: "api" }),
+      );
+      const limits = { api: { concurrent: 1 } };
+      const apps = [
+        lab.app([job], { limits }),
+        lab.app([job], { limits, storage: await lab.another() }),
+      ] as const;
+      await record(lab, apps[0], [1, 2, 3, 4]);
+      for (const app of apps) lab.worker(app);
+      await completed(lab, apps[0], 4);
+      expect(most.get("all")).toBe(1);
+    },
+  },
+  without: (lab) => refuses(() => lab.app([], { limits: { api: { requests: 1 } } }), cannotLimit),
+};
+
+export const namedWorkers: Feature = {
+  name: "Named workers",
+  page: "guides/operate/workers.md",
+  needs: "limits",
+  otherwise: "not listed",
+  programs: {
+    "a worker with a name is listed by every process, until it stops": async (lab) => {
+      const app = lab.app([durable("job", () => 1)]);
+      const other = lab.app([], { storage: await lab.another() });
+      const names = async (): Promise<string[]> =>
+        ((await lab.run(fleetOf(other))).workers ?? []).map(({ name }) => name);
+      const worker = lab.worker(app, { name: "north" });
+      await lab.until("it is listed", async () => (await names()).join() === "north");
+      await lab.run(worker.stop());
+      await lab.until("it is no longer listed", async () => (await names()).length === 0);
+    },
+  },
+  without: async (lab) => {
+    const app = lab.app([durable("job", () => 1)]);
+    lab.worker(app, { name: "north" });
+    await lab.pass(60_000);
+    expect((await lab.run(fleetOf(app))).workers).toBeNull();
+  },
+};
