@@ -14,6 +14,7 @@ import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
+import { RecentJournals } from "./recent.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { lazy } from "../values/lazy.ts";
@@ -107,6 +108,7 @@ export class Host {
   /** How many runs of each limited workflow may be driven at the same time, per slot. */
   readonly slots: SlotLimits | undefined;
   readonly parked: ParkedRuns;
+  readonly recent: RecentJournals;
   readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
@@ -118,7 +120,9 @@ export class Host {
     this.find = find;
     for (const definition of definitions) this.slots = this.#slotsOf(definition);
     if (options.limits !== undefined) checkLimits(options);
-    this.parked = new ParkedRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
+    const warm = options.warm ?? (options.world === undefined ? warmRuns : 0);
+    this.parked = new ParkedRuns(warm);
+    this.recent = new RecentJournals(warm);
     const { hooks, logger, world = systemWorld } = options;
     this.world = logger === undefined ? world : withLogger(world, logger);
     assertHooks(hooks);

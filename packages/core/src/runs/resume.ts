@@ -316,7 +316,8 @@ async function deliverToOpenWait(
 ): Promise<ResumeResult | null> {
   const answer = answerTo(wait, answered);
   for (;;) {
-    const journal = await RunJournal.open(locator, await host.journals(), wait);
+    const recent = await host.recent.findOften(locator, () => openJournal(host, locator));
+    const journal = recent ?? (await RunJournal.open(locator, await host.journals(), wait));
     const { status } = journal?.state.summary ?? {};
     const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
     if (!isOpen || (status !== "suspended" && status !== "running")) return null;

@@ -8,7 +8,7 @@
 
 import type { MessageSchemas } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
-import { RunJournal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import { assertName, assertRunId, locatorOf } from "../journal/keys.ts";
 import type { Carried, Mailbox, Message } from "../journal/mailbox.ts";
 import type { Cipher } from "../ports/cipher.ts";
@@ -22,7 +22,7 @@ import { limits } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import { fits } from "../values/schema.ts";
 import type { Host } from "./host.ts";
-import { orUnknown } from "./lookup.ts";
+import { openJournal, orUnknown } from "./lookup.ts";
 
 /**
  * `accepted`: recorded. `duplicate`: this id was sent before, with the same content. `conflict`: this id was sent
@@ -69,21 +69,37 @@ export async function send(
   const value = encode(payload, `message "${topic}" to run ${runId}`, limits.messageBytes);
   const fact = { kind: "message.sent", topic, value, ...(id === undefined ? {} : { id }) } as const;
   const locator = locatorOf(runId);
-  const sending = async (): Promise<SendResult> => {
-    const parked = await host.parked.checkOut(locator);
-    const journal = parked ?? (await RunJournal.open(locator, await host.journals()));
-    if (journal === null) return { status: "unknown" };
-    const user = host.parked.user(journal);
-    try {
-      const { messages } = host.find(journal.state.summary.workflow) ?? {};
-      const issues = await issuesOf(messages, topic, payload);
-      if (issues !== null) return { status: "invalid", issues };
-      return { status: await append(host, journal, fact) };
-    } finally {
-      host.parked.checkIn(journal, user);
-    }
-  };
-  return host.inTurn(locator, () => orUnknown(host, async () => locator, sending));
+  return host.inTurn(locator, async () => {
+    const result = await orUnknown(
+      host,
+      async () => locator,
+      () => sendTo(host, locator, { fact, payload }),
+    );
+    // A loop of sends must not keep a driver in the same process from reading: a storage may answer within this turn.
+    await host.world.turn();
+    return result;
+  });
+}
+
+/** Appends through a journal that is in memory, if there is one. */
+async function sendTo(
+  host: Host,
+  locator: string,
+  { fact, payload }: { readonly fact: MessageFact; readonly payload: unknown },
+): Promise<SendResult> {
+  const parked = await host.parked.checkOut(locator);
+  const journal = parked ?? (await host.recent.find(locator)) ?? (await openJournal(host, locator));
+  if (journal === null) return { status: "unknown" };
+  const user = host.parked.user(journal);
+  try {
+    const { messages } = host.find(journal.state.summary.workflow) ?? {};
+    const issues = await issuesOf(messages, fact.topic, payload);
+    if (issues !== null) return { status: "invalid", issues };
+    return { status: await append(host, journal, fact) };
+  } finally {
+    host.parked.checkIn(journal, user);
+    if (parked === null) host.recent.keep(journal);
+  }
 }
 
 /** Why a payload does not fit its topic; `null` when it does, or nothing is known about topics. */

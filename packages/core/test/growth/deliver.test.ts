@@ -74,3 +74,26 @@ test(`${answers} and ${answers * 2} answers at once: each costs the same`, async
   expect(without(twice, answers * 2) / without(once, answers)).toBeLessThan(2.2);
   expect(twice.decoded / once.decoded).toBeLessThan(2.2);
 });
+
+/** The work of each of `count` answers, one after the other, by a process that keeps what it has read. */
+async function oneByOne(count: number): Promise<Work[]> {
+  const { json, decoded } = countedJson();
+  vi.stubGlobal("JSON", json);
+  const flow = durable("many", (ctx) =>
+    ctx.parallel(Array.from({ length: count }, () => (c: typeof ctx) => c.suspend("ask"))),
+  );
+  const { app, run, workOf } = countedLab(decoded).process({ workflows: [flow], warm: 1 });
+  await run(() => app.start("many", undefined, { id: "r", drive: false }));
+  const outcome = await run(() => app.advance("r"));
+  if (outcome.status !== "suspended") throw new Error(outcome.status);
+  const works: Work[] = [];
+  for (const { token } of outcome.waiting) works.push(await workOf(() => app.deliver(token, 1)));
+  return works;
+}
+
+test("answers one after the other: the last of them reads what the third reads", async () => {
+  const [, , third, ...more] = (await oneByOne(inject("full") ? 4_000 : 400)) as [Work, Work, Work, ...Work[]];
+  const last = more.at(-1)!;
+  expect(last).toMatchObject({ reads: third.reads, appends: third.appends, batches: third.batches });
+  expect(last.decoded).toBe(third.decoded);
+});
