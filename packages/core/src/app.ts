@@ -153,8 +153,8 @@ export function createApp(options: AppOptions): App {
     unpause: (workflow) => pauses.set(workflow, false),
     paused: () => pauses.list(),
     delete: async (runId) => {
-      const { deleteRun } = await later();
-      return byId(host, runId, async () => deleteRun(host, await openRun(host, runId)));
+      const { deleteById } = await later();
+      return byId(host, runId, () => deleteById(host, runId));
     },
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,

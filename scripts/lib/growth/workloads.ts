@@ -114,7 +114,7 @@ async function forkChain({ storage, size, measure }: Stage): Promise<void> {
     }
   });
   await measure("deleting", async () => {
-    for (let i = 0; i <= size; i++) await app.get(`fork-${i}`).delete();
+    for (let i = 0; i <= size; i++) await app.delete(`fork-${i}`);
   });
 }
 

@@ -1,12 +1,18 @@
-/** Reads the runs that a fork continues. Loaded with the first fork. */
+/**
+ * Reads the runs that a fork continues. Loaded with the first fork.
+ *
+ * ancestors.1. What a fork reads of an ancestor never changes, because a journal only grows and its nonce names one incarnation.
+ *     So it may be kept in memory, and a line of forks reads each of its runs once.
+ */
 
 import { corrupt, readBatch } from "./batch.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { Ancestor, Entry, Fact } from "./entry.ts";
+import type { Ancestor, Cut, Entry, Fact } from "./entry.ts";
 import type { Envelope } from "./envelope.ts";
 import { incomplete, misplaced } from "./errors.ts";
 import { locatorOf, waitOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
+import type { KnownAncestors } from "./known-ancestors.ts";
 import type { ReadReply, Storage } from "../ports/storage.ts";
 
 /** All ancestors of a line, oldest first, and the entries of each. */
@@ -15,30 +21,78 @@ interface Line {
   readonly journals: readonly (readonly Entry[])[];
 }
 
+/** Where ancestors are read, and what is kept of them. */
+interface Source {
+  readonly storage: Storage;
+  readonly envelope: Envelope;
+  readonly known: KnownAncestors | undefined;
+}
+
 /** What a fork begins with. */
 export async function inheritedBy(
   forked: Fact<Json> & { kind: "run.forked" },
   at: number,
-  from: readonly [Storage, Envelope],
+  from: Source,
 ): Promise<Inherited> {
-  const { ancestry, journals } = await readLine(forked.ancestry, ...from);
+  const { ancestry, journals } = await readLine(forked.ancestry, from);
   return inherit(ancestry, journals, { ...forked, at, seq: forked.base + 1, outside: false });
 }
 
 /** Ancestors that are named together are read concurrently; one that stands for those before it costs one more round. */
-async function readLine(named: readonly Ancestor[], storage: Storage, envelope: Envelope): Promise<Line> {
-  const journals = await Promise.all(named.map((ancestor) => entriesOf(ancestor, storage, envelope)));
-  const [anchor] = named;
-  const first = journals[0]?.[0];
-  if (anchor?.above !== true || first?.kind !== "run.forked") return { ancestry: named, journals };
-  const above = await readLine(first.ancestry, storage, envelope);
-  const cut = above.ancestry.map((ancestor) => ({ ...ancestor, cuts: [...ancestor.cuts, ...anchor.cuts] }));
-  return { ancestry: [...cut, ...named], journals: [...above.journals, ...journals] };
+async function readLine(forked: readonly Ancestor[], from: Source): Promise<Line> {
+  const ancestry: Ancestor[][] = [];
+  const journals: (readonly Entry[])[][] = [];
+  /** Those of the ancestors that stand for others: they cut all before them. */
+  let cuts: readonly Cut[] = [];
+  for (let named = forked; ;) {
+    const found = named.map((ancestor) => from.known?.get(partOf(ancestor)) ?? entriesOf(ancestor, from));
+    const read = found.every((entries) => !(entries instanceof Promise))
+      ? (found as (readonly Entry[])[])
+      : await Promise.all(found);
+    const below = cuts;
+    const cut = (one: Ancestor): Ancestor => ({ ...one, cuts: strictest([...one.cuts, ...below]) });
+    ancestry.unshift(below.length === 0 ? [...named] : named.map(cut));
+    journals.unshift(read);
+    const [anchor] = named;
+    const first = read[0]?.[0];
+    if (anchor?.above !== true || first?.kind !== "run.forked")
+      return { ancestry: ancestry.flat(), journals: journals.flat() };
+    cuts = strictest([...anchor.cuts, ...cuts]);
+    named = first.ancestry;
+  }
 }
 
-async function entriesOf(ancestor: Ancestor, storage: Storage, envelope: Envelope): Promise<Entry[]> {
-  const { runId, base, length, from = 0 } = ancestor;
+/** Of cuts at one key, the earliest decides: a long line of forks from one place has one cut. */
+function strictest(cuts: readonly Cut[]): readonly Cut[] {
+  if (cuts.length < 2) return cuts;
+  const first = new Map<string, Cut>();
+  for (const cut of cuts) {
+    const name = `${cut.keep} ${cut.key}`;
+    if (cut.at < (first.get(name)?.at ?? Infinity)) first.set(name, cut);
+  }
+  return [...first.values()];
+}
+
+async function entriesOf(ancestor: Ancestor, source: Source): Promise<readonly Entry[]> {
+  const { storage, envelope, known } = source;
   const { batches, blobs } = await readAncestor(storage, ancestor);
+  const entries = await readEntries(ancestor, envelope, { batches, blobs });
+  // The envelope of each fork must know its blobs, so as not to send them again.
+  if (ancestor.nonce !== undefined && blobs === undefined) known?.keep(partOf(ancestor), entries, batches);
+  return entries;
+}
+
+/** Names a part of one incarnation of a run. */
+function partOf({ runId, nonce, base, length, from = 0 }: Ancestor): string {
+  return `${nonce} ${from} ${length} ${base} ${runId}`;
+}
+
+async function readEntries(
+  ancestor: Ancestor,
+  envelope: Envelope,
+  { batches, blobs }: Pick<ReadReply, "batches"> & { readonly blobs: ReadReply["blobs"] | undefined },
+): Promise<Entry[]> {
+  const { runId, base, length, from = 0 } = ancestor;
   await envelope.chain()?.check(batches, { runId, position: from });
   await envelope.learn(blobs, { runId, own: false });
   let seq = base;

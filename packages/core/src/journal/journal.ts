@@ -25,6 +25,7 @@ import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { retaken } from "./taken-back.ts";
+import type { KnownAncestors } from "./known-ancestors.ts";
 import type { Inherited } from "./lineage.ts";
 import { lazy } from "../values/lazy.ts";
 import { Turns } from "../values/turns.ts";
@@ -37,6 +38,8 @@ export interface JournalOptions {
   readonly cipher?: Cipher | null;
   /** Opens this chapter to read it; the current one by default. */
   readonly chapter?: number | undefined;
+  /** Ancestors of forks that were read before. */
+  readonly known?: KnownAncestors | undefined;
 }
 
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
@@ -66,6 +69,7 @@ export class RunJournal {
   #inherited: Inherited | null = null;
   #first: Beginning | null = null;
   readonly #chapter: number | undefined;
+  readonly #known: KnownAncestors | undefined;
   /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
   readonly #turns = new Turns();
   /** True when the run was deleted, and the storage keeps it only for its forks. */
@@ -78,9 +82,10 @@ export class RunJournal {
   lost = false;
 
   /** A journal that is not read yet. */
-  constructor(locator: string, { storage, world, cipher, chapter }: JournalOptions) {
+  constructor(locator: string, { storage, world, cipher, chapter, known }: JournalOptions) {
     this.locator = locator;
     this.#chapter = chapter;
+    this.#known = known;
     this.#storage = storage;
     this.#envelope = new Envelope(cipher ?? null);
     this.#chain = this.#envelope.chain();
@@ -391,7 +396,8 @@ export class RunJournal {
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    this.#inherited = await (await ancestors()).inheritedBy(forked, at, [this.#storage, this.#envelope]);
+    const source = { storage: this.#storage, envelope: this.#envelope, known: this.#known };
+    this.#inherited = await (await ancestors()).inheritedBy(forked, at, source);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);

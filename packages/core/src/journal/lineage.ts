@@ -47,6 +47,7 @@ export function inherit(
   const seeds: { runId: string; seed: string; upTo: number }[] = [];
   const messages = new Map<number, Message>();
   const read = new Set<number>();
+  let settled = new Set<string>();
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
     const first = own.find(isBeginning);
@@ -54,6 +55,9 @@ export function inherit(
     if (given !== undefined) input = given;
     // From format 3 on a fork has no time of its own before its own entries.
     if (first?.kind !== "run.forked" || first.nonce === undefined) clock = Math.max(clock, first?.at ?? 0);
+    const counted = beforeUndo(afterRetries(own));
+    const retries = counted.filter((entry) => entry.kind === "run.retried");
+    const isChanged = retries.length > 0 || (first?.kind === "run.forked" && first.edits.length > 0);
     if (first?.kind === "run.forked") {
       view = applyEdits(view, first, ancestor.cuts);
       if (isEdited(first)) loose = first.base;
@@ -61,13 +65,22 @@ export function inherit(
     for (const entry of own)
       for (const message of entry.kind === "message.sent" ? [entry] : unreadOf(entry))
         messages.set(message.seq, message);
-    const counted = beforeUndo(afterRetries(own));
-    for (const entry of counted) if (entry.kind === "run.retried") view = withoutFailure(view, entry);
-    const whole = materialize(counted, messages);
-    view = view.concat(whole.filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
-    // The next run in the line started unsettled calls again, under the same keys.
-    view = whatSettled(view);
-    for (const entry of view) if ("answer" in entry && entry.answer !== undefined) read.add(entry.answer);
+    for (const entry of retries) view = withoutFailure(view, entry);
+    let added = materialize(counted, messages).filter(
+      (entry) => "key" in entry && isKept(entry, ancestor.cuts),
+    );
+    if (isChanged) {
+      added = view.concat(added);
+      view = [];
+      settled = new Set();
+    }
+    // The next run in the line started unsettled calls again, under the same keys. What was kept of earlier runs stays.
+    for (const entry of added) if (isSettlement(entry)) settled.add(entry.key);
+    for (const entry of added) {
+      if (!isInherited(entry, settled)) continue;
+      view.push(entry);
+      if ("answer" in entry && entry.answer !== undefined) read.add(entry.answer);
+    }
     const { runId, base } = ancestor;
     seeds.push({ runId, seed: first?.nonce ?? runId, upTo: base + own.length });
   });
@@ -89,11 +102,6 @@ export function beforeUndo<V>(entries: readonly Entry<V>[]): readonly Entry<V>[]
 
 function isEdited({ edits, input }: Fact<Json> & { kind: "run.forked" }): boolean {
   return edits.length > 0 || input !== undefined;
-}
-
-function whatSettled(view: readonly Entry[]): Entry[] {
-  const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
-  return view.filter((entry) => isInherited(entry, settled));
 }
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
@@ -130,11 +138,11 @@ export function materialize<V>(
 }
 
 function applyEdits(
-  view: readonly Entry[],
+  view: Entry[],
   forked: Entry & { kind: "run.forked" },
   cuts: readonly Cut[],
 ): Entry[] {
-  if (forked.edits.length === 0) return [...view];
+  if (forked.edits.length === 0) return view;
   const edits = new Map(forked.edits.map((edit) => [edit.key, edit]));
   // The chunks of an edited stream are in its end entry.
   const kept = view.filter((entry) => entry.kind !== "stream.chunks" || !edits.has(entry.key));

@@ -1,31 +1,55 @@
 /** Removes runs, and those below them. */
 
 import type { RunJournal } from "../journal/journal.ts";
+import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { beyondEnd, hasEnded } from "../ports/storage-kit.ts";
+import type { RunHead } from "../ports/storage.ts";
 import { end } from "./cancel.ts";
 import type { Host } from "./host.ts";
 import { leaveLine } from "./leave-line.ts";
 import { headsBelow } from "./list.ts";
-import { openJournal } from "./lookup.ts";
+import { notFound, openJournal } from "./lookup.ts";
+
+/** Deletes the run with this id. Its journal is read only if that is needed: a fork would read all its ancestors. */
+export async function deleteById(host: Host, runId: string): Promise<void> {
+  assertRunId(runId);
+  const locator = locatorOf(runId);
+  const { length, deleted = false, head } = await (await host.storage()).read(locator, beyondEnd);
+  if (length === 0 || deleted) throw notFound(runId);
+  await deleteRun(host, { runId, locator, mayWait: head === undefined || mayWait(head) });
+}
+
+/** A run that waits to begin may have a turn of a rate. */
+function mayWait(head: Pick<RunHead, "status" | "flow">): boolean {
+  return !hasEnded(head) && head.flow?.startAt !== undefined;
+}
 
 /**
  * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
  * goes on if this stops half-way.
  */
-export async function deleteRun(host: Host, journal: RunJournal): Promise<void> {
-  const { runId, locator, state } = journal;
+async function deleteRun(
+  host: Host,
+  run: Pick<RunJournal, "runId" | "locator"> & { readonly mayWait: boolean },
+): Promise<void> {
+  const { runId, locator } = run;
   const below = await runsBelow(host, runId);
   const children = below.filter(({ childOf }) => childOf !== undefined);
   const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  const ends = { reason: `Run ${runId} was deleted.`, force: true, unneeded: state.life, cleansUp: () => {} };
-  for (const run of [...children, ...spawned]) await end(host, run, ends);
+  const journal = below.length > 0 || run.mayWait ? await openJournal(host, locator) : null;
+  const life = journal === null ? {} : { unneeded: journal.state.life };
+  const ends = { reason: `Run ${runId} was deleted.`, force: true, ...life, cleansUp: () => {} };
+  for (const each of [...children, ...spawned]) await end(host, each, ends);
   await (await host.storage()).delete(locator);
-  if (state.end === null) await leaveLine(host, journal);
-  for (const child of children) await deleteRun(host, child);
+  if (journal !== null && journal.state.end === null) await leaveLine(host, journal);
+  for (const child of children)
+    await deleteRun(host, { runId: child.runId, locator: child.locator, mayWait: mayWait(child.state.summary) });
 }
 
 /** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
 async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
-  const heads = [...(await headsBelow(host, runId)).values()];
+  const below = [...(await headsBelow(host, runId)).values()];
+  const heads = below.filter(({ ancestors }) => ancestors.length === 0);
   const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
   return journals
     .filter((journal) => journal !== null)

@@ -7,6 +7,7 @@ import type { LimitOptions } from "../engine/permits.ts";
 import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
+import { KnownAncestors } from "../journal/known-ancestors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { SlotLimits, Storage, WorkflowPause } from "../ports/storage.ts";
@@ -109,6 +110,7 @@ export class Host {
   readonly slots: SlotLimits | undefined;
   readonly parked: ParkedRuns;
   readonly recent: RecentJournals;
+  readonly #known: KnownAncestors | undefined;
   readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
@@ -123,6 +125,7 @@ export class Host {
     const warm = options.warm ?? (options.world === undefined ? warmRuns : 0);
     this.parked = new ParkedRuns(warm);
     this.recent = new RecentJournals(warm);
+    this.#known = warm === 0 ? undefined : new KnownAncestors();
     const { hooks, logger, world = systemWorld } = options;
     this.world = logger === undefined ? world : withLogger(world, logger);
     assertHooks(hooks);
@@ -148,6 +151,7 @@ export class Host {
       storage: await this.storage(),
       world: this.world,
       cipher: this.#options.encryption ?? null,
+      known: this.#known,
     };
   }
 

@@ -9,7 +9,7 @@ export { beginUndo } from "../engine/undo.ts";
 export { cancelledError } from "../journal/cancelled.ts";
 export { cancel, cancelChild, endChildren, endSpawned } from "./cancel.ts";
 export { beginning } from "./chapter-start.ts";
-export { deleteRun } from "./delete.ts";
+export { deleteById } from "./delete.ts";
 export { headsBelow, listRuns } from "./list.ts";
 export { reportToParent } from "./parent.ts";
 export { poisoned } from "./poison.ts";
