@@ -164,6 +164,10 @@ const answers: readonly PlantedBug[] = [
     find: "if (answers.length > 0) return answeredFact(journal, answer);",
     replace: "",
     why: "An answer by resume settles its wait before the verdicts on the answers that were recorded before it.",
+    seenBy: {
+      test: "packages/core/test/runs/answers-pending.test.ts",
+      because: "a resume must come between an invalid answer and its check",
+    },
   },
   {
     name: "acknowledged-before-written",

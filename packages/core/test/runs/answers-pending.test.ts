@@ -55,6 +55,8 @@ describe.each([
       status: "accepted",
       outcome: { status: "completed", output: 5 },
     });
+    const recorded = ["suspend.answered", "suspend.answered"];
+    expect(await verdicts(app)).toEqual([...recorded, "suspend.rejected n", "suspend.resolved n"]);
   });
 
   test("resume checks them first: its own answer is a duplicate if one of them fits", async () => {
