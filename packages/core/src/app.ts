@@ -6,7 +6,7 @@ import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
-import { byId, openRun } from "./runs/lookup.ts";
+import { byId } from "./runs/lookup.ts";
 import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import type { SendOptions, SendResult } from "./runs/send.ts";
 import type { Sweep, SweepOptions } from "./inspect/sweep.ts";

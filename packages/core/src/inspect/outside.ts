@@ -24,12 +24,20 @@ type Answered = Parameters<typeof resumeAnswer>[2];
 
 /** Answers a wait, and drives its run. */
 export function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
-  return orUnknown(host, () => locatorIn(host, token), () => resumeAnswer(host, token, answered));
+  return orUnknown(
+    host,
+    () => locatorIn(host, token),
+    () => resumeAnswer(host, token, answered),
+  );
 }
 
 /** Answers a wait, without running code. */
 export function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
-  return orUnknown(host, () => locatorIn(host, token), () => deliverAnswer(host, token, answered));
+  return orUnknown(
+    host,
+    () => locatorIn(host, token),
+    () => deliverAnswer(host, token, answered),
+  );
 }
 
 async function locatorIn(host: Host, token: string): Promise<string | null> {

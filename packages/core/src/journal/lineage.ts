@@ -137,11 +137,7 @@ export function materialize<V>(
   });
 }
 
-function applyEdits(
-  view: Entry[],
-  forked: Entry & { kind: "run.forked" },
-  cuts: readonly Cut[],
-): Entry[] {
+function applyEdits(view: Entry[], forked: Entry & { kind: "run.forked" }, cuts: readonly Cut[]): Entry[] {
   if (forked.edits.length === 0) return view;
   const edits = new Map(forked.edits.map((edit) => [edit.key, edit]));
   // The chunks of an edited stream are in its end entry.

@@ -43,7 +43,11 @@ async function deleteRun(
   await (await host.storage()).delete(locator);
   if (journal !== null && journal.state.end === null) await leaveLine(host, journal);
   for (const child of children)
-    await deleteRun(host, { runId: child.runId, locator: child.locator, mayWait: mayWait(child.state.summary) });
+    await deleteRun(host, {
+      runId: child.runId,
+      locator: child.locator,
+      mayWait: mayWait(child.state.summary),
+    });
 }
 
 /** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */

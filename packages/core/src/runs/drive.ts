@@ -163,11 +163,7 @@ export async function toNextStop(
 }
 
 /** Creates a child run if it is missing, and advances it. */
-async function advanceChild(
-  host: Host,
-  child: ChildRun,
-  by: AdvanceOptions,
-): ReturnType<Children["drive"]> {
+async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): ReturnType<Children["drive"]> {
   // A child goes with the run that waits for it.
   const options = { ...by, versions: undefined };
   const { runId, definition, input, childOf, plain, life } = child;

@@ -73,7 +73,9 @@ function failedKey({ runId, entries }: RunJournal, failures: ReadonlySet<string>
   const [only] = matches;
   if (matches.length === 1 && only !== undefined) return only;
   const near = (matches.length > 1 ? matches : nearest(step, failures, nameOf)).slice(0, 5);
-  const isKnown = entries.some((entry) => "key" in entry && (entry.key === step || nameOf(entry.key) === step));
+  const isKnown = entries.some(
+    (entry) => "key" in entry && (entry.key === step || nameOf(entry.key) === step),
+  );
   const what =
     matches.length > 1
       ? `has several failed steps ${show(step)}. Use one of these keys: ${near.join(", ")}.`

@@ -36,7 +36,11 @@ export function newNonce(world: World, runId: string): string {
 async function wasDeleted(host: Host, locator: string, error: unknown): Promise<boolean> {
   const { runId } = isDeleted(error) ? error.details : {};
   if (typeof runId === "string" && locatorOf(runId) === locator) return true;
-  if (!isDeleted(error) && !DurableError.is(error, "journal-regressed") && !DurableError.is(error, "storage-failed"))
+  if (
+    !isDeleted(error) &&
+    !DurableError.is(error, "journal-regressed") &&
+    !DurableError.is(error, "storage-failed")
+  )
     return false;
   const storage = await host.storage();
   const reply = await storage.read(locator, Number.MAX_SAFE_INTEGER).catch(() => null);

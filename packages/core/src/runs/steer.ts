@@ -132,9 +132,7 @@ async function takeBack(
     const fact = {
       kind: "run.retried",
       ...(failed.length === 0 ? {} : { failed }),
-      ...(options.deadline === undefined
-        ? isLate && { deadline: null }
-        : deadlineAt(host, options.deadline)),
+      ...(options.deadline === undefined ? isLate && { deadline: null } : deadlineAt(host, options.deadline)),
     } as const;
     const { kind } = await journal.append([writeFact(fact, now)], { outside: true });
     if (kind !== "landed") continue;
@@ -151,7 +149,8 @@ function stuck(left: readonly string[]): string {
 }
 
 function assertSteps(steps: unknown): void {
-  if (steps === undefined || (Array.isArray(steps) && steps.every((step) => typeof step === "string"))) return;
+  if (steps === undefined || (Array.isArray(steps) && steps.every((step) => typeof step === "string")))
+    return;
   throw new DurableError("invalid-options", `run.retry got steps: ${show(steps)}. Pass a list of names.`);
 }
 

@@ -92,7 +92,12 @@ async function oneByOne(count: number): Promise<Work[]> {
 }
 
 test("answers one after the other: the last of them reads what the third reads", async () => {
-  const [, , third, ...more] = (await oneByOne(inject("full") ? 4_000 : 400)) as [Work, Work, Work, ...Work[]];
+  const [, , third, ...more] = (await oneByOne(inject("full") ? 4_000 : 400)) as [
+    Work,
+    Work,
+    Work,
+    ...Work[],
+  ];
   const last = more.at(-1)!;
   expect(last).toMatchObject({ reads: third.reads, appends: third.appends, batches: third.batches });
   expect(last.decoded).toBe(third.decoded);

@@ -66,8 +66,7 @@ test("messages to many runs in turn: those of the latest runs are sent without r
   vi.stubGlobal("JSON", json);
   const lab = countedLab(decoded);
   const { app, run, workOf } = lab.process({ workflows: [reader], warm: 4 });
-  for (let i = 0; i < 8; i++)
-    await run(() => app.start("reader", 100, { id: `r${i}`, drive: false }));
+  for (let i = 0; i < 8; i++) await run(() => app.start("reader", 100, { id: `r${i}`, drive: false }));
   const round = (runs: number): Promise<Work> =>
     workOf(async () => {
       for (let i = 0; i < runs; i++) await app.send(`r${i}`, "add", 1, { id: `${i}` });

@@ -63,7 +63,13 @@ interface Tried {
   readonly status: string | undefined;
 }
 
-async function tried(on: Lab, verb: Verb, name: string, at: number, way: (typeof ways)[number]): Promise<Tried> {
+async function tried(
+  on: Lab,
+  verb: Verb,
+  name: string,
+  at: number,
+  way: (typeof ways)[number],
+): Promise<Tried> {
   const open = (storage = on.storage): App => createApp({ ...on, storage, workflows: [flow] });
   const app = open();
   const input = name === "retry" ? "fails" : "waits";
@@ -83,7 +89,11 @@ async function tried(on: Lab, verb: Verb, name: string, at: number, way: (typeof
     const result = await on.world.run(verb(open(storage), token));
     return { reached: reached(), code: "", status: (result as { status?: string } | undefined)?.status };
   } catch (error) {
-    return { reached: reached(), code: DurableError.is(error) ? error.code : String(error), status: undefined };
+    return {
+      reached: reached(),
+      code: DurableError.is(error) ? error.code : String(error),
+      status: undefined,
+    };
   }
 }
 
@@ -106,7 +116,9 @@ describe.each([
       expect(all.length).toBeGreaterThan(0);
       // The id may be that of another run, which is not in a state for the verb, or is read in the middle of one.
       const others =
-        way === "deleted, and its id is used again" ? ["retry-refused", "unknown-step", "storage-failed"] : [];
+        way === "deleted, and its id is used again"
+          ? ["retry-refused", "unknown-step", "storage-failed"]
+          : [];
       const usual = ["", "not-found", ...(name === "result" ? ["suspended"] : [])];
       for (const { code } of all) expect([...usual, ...others]).toContain(code);
       for (const { status } of all) expect(status).not.toBe("blocked");

@@ -114,7 +114,10 @@ describe("a child that the end of its parent has cancelled", () => {
   });
 
   test.each<[string, (state: { broken: boolean }) => (c: { step: never }) => unknown]>([
-    ["a step", (state) => (c) => (c as never as { step(n: string, w: unknown): unknown }).step("s", fragile(state))],
+    [
+      "a step",
+      (state) => (c) => (c as never as { step(n: string, w: unknown): unknown }).step("s", fragile(state)),
+    ],
     ["the code", (state) => async () => (state.broken ? Promise.reject(new Error("a bug")) : "fixed")],
   ])("by a group in which %s failed: it goes on, and reports from another process", async (_, branch) => {
     const on = lab();

@@ -53,19 +53,26 @@ describe("several failures", () => {
     ["one as a cause", (failures) => new Error("3 of 5", { cause: new AggregateError(failures) })],
     [
       "one in another",
-      ([first, ...others]) => new AggregateError([new Error("wrapped", { cause: first }), new AggregateError(others)]),
+      ([first, ...others]) =>
+        new AggregateError([new Error("wrapped", { cause: first }), new AggregateError(others)]),
     ],
   ])("all that %s names begin anew with one retry", async (_, errorOf) => {
     const on = lab();
-    expect(await retried(on, gathering((steps) => all(steps, errorOf)))).toEqual(["a", "c", "e"]);
+    expect(
+      await retried(
+        on,
+        gathering((steps) => all(steps, errorOf)),
+      ),
+    ).toEqual(["a", "c", "e"]);
   });
 
   test("of a group that settles, too", async () => {
     const on = lab();
     const broken = new Set(["x", "z"]);
     const flow = durable("settled", async (ctx) => {
-      const branches = ["x", "y", "z"].map((name) => (c: Context) =>
-        c.step(name, () => (broken.has(name) ? Promise.reject(new FatalError(name)) : name)),
+      const branches = ["x", "y", "z"].map(
+        (name) => (c: Context) =>
+          c.step(name, () => (broken.has(name) ? Promise.reject(new FatalError(name)) : name)),
       );
       const settled = await ctx.parallel(branches, { mode: "settled" });
       const failed = settled.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));

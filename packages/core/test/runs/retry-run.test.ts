@@ -2,7 +2,16 @@ import { createApp, durable, DurableError, FatalError } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { failureOf, kindsOf, lab, outputOf, pause, sqliteLab, tokenOf, type Lab } from "../support/behaviour-lab.ts";
+import {
+  failureOf,
+  kindsOf,
+  lab,
+  outputOf,
+  pause,
+  sqliteLab,
+  tokenOf,
+  type Lab,
+} from "../support/behaviour-lab.ts";
 import { batchesOf } from "../support/behaviour-lives.ts";
 import { open } from "../support/worker-lab.ts";
 

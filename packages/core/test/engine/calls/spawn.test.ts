@@ -135,14 +135,17 @@ describe("a spawned run", () => {
     expect(Object.keys(await standings(base.storage))).toEqual(["r"]);
   });
 
-  test.each([{ onParentEnd: "stay" }, { ifExists: "maybe" }, { id: "no/slash" }, { tag: 1 }])("refuses %o", async (options) => {
-    const base = lab();
-    const kid = durable("kid", async () => 1);
-    const flow = durable("parent", (ctx) => ctx.spawn(kid, undefined, options as never), base);
-    const { error } = (await base.world.run(flow.run())) as unknown as { error: DurableError };
-    const { code } = (error.cause ?? error) as DurableError;
-    expect(code).toMatch(/^invalid-(options|id)$/);
-  });
+  test.each([{ onParentEnd: "stay" }, { ifExists: "maybe" }, { id: "no/slash" }, { tag: 1 }])(
+    "refuses %o",
+    async (options) => {
+      const base = lab();
+      const kid = durable("kid", async () => 1);
+      const flow = durable("parent", (ctx) => ctx.spawn(kid, undefined, options as never), base);
+      const { error } = (await base.world.run(flow.run())) as unknown as { error: DurableError };
+      const { code } = (error.cause ?? error) as DurableError;
+      expect(code).toMatch(/^invalid-(options|id)$/);
+    },
+  );
 
   test("of a worker is left to the fleet, and takes a place there", async () => {
     const base = lab();
