@@ -96,12 +96,14 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   const all = chaptersOf(run).flatMap((log) => history.entries(log));
   const steps = all.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
   const last = entries.at(-1);
-  const { priority = 0, startAt } = flowOf(entries) ?? {};
-  const due = Math.max(0 - priority, startAt ?? Number.NEGATIVE_INFINITY);
-  const parked = last?.kind === "run.suspended" ? wakeOf(last) : due;
+  const parked = last?.kind === "run.suspended" ? wakeOf(last) : (flowOf(entries)?.startAt ?? 0);
   const suspended = run.status === "suspended" ? parked : null;
   // A journal without a workflow has no driver.
-  const wakeAt = run.status === "running" && run.workflow !== "" ? due : suspended;
+  const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
+  const isSince =
+    wakeAt === 0 ? head.dueSince !== null && head.dueSince <= head.updatedAt : head.dueSince === head.wakeAt;
+  if (!isSince)
+    history.violate("I8", `${where}: a run that wakes at ${head.wakeAt} is due since ${head.dueSince}`);
   const above = run.parent ?? (run.childOf ?? run.spawnedBy)?.runId ?? null;
   if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
   if ((head.chapter ?? 0) !== run.offset)

@@ -16,6 +16,7 @@ import {
   chaptersOf,
   createdAt,
   isOpen,
+  flowOf,
   statusAfter,
   topOf,
   wakeOf,
@@ -245,7 +246,8 @@ export class History {
     run.batches.push(applied);
     if (known === undefined) this.#number(run);
     const wasOpen = isOpen(run);
-    for (const entry of applied.entries) run.status = statusAfter(run.status, entry);
+    const startAt = flowOf(this.entries(run))?.startAt;
+    for (const entry of applied.entries) run.status = statusAfter(run.status, entry, startAt);
     if (wasOpen && !isOpen(run)) this.#open -= 1;
     if (!wasOpen && isOpen(run)) this.#open += 1;
     return { run, batch: applied };

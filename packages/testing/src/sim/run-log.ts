@@ -250,14 +250,22 @@ export function namedBy(token: string): string {
  * Law 2: an end is final unless a failed run is retried, a pause lasts until it is taken back or the run is cancelled, a
  * park is a park, and anything else means that the run needs a driver.
  */
-export function statusAfter(status: RunLog["status"], entry: WrittenEntry): RunLog["status"] {
+export function statusAfter(
+  status: RunLog["status"],
+  entry: WrittenEntry,
+  startAt: number | undefined,
+): RunLog["status"] {
   const { kind, flow, begun } = entry;
   if ((status === "failed" || status === "cancelled") && kind === "run.retried") return "running";
   if (status !== "running" && status !== "suspended" && status !== "paused") return status;
   const goesOn = kind === "run.unpaused" || kind === "run.cancelling" || isEnd(kind);
   if (kind === "run.paused" || (status === "paused" && !goesOn)) return "paused";
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
-  // A run whose time has not come is parked, too.
-  const waits = flow?.startAt !== undefined && begun !== true && kind !== "run.continued";
+  // A run whose time has not come is parked, too, whatever others tell it.
+  const isToldEarly =
+    startAt !== undefined &&
+    startAt > entry.at &&
+    /^(message\.sent|suspend\.answered|run\.unpaused)$/.test(kind);
+  const waits = (flow?.startAt !== undefined || isToldEarly) && begun !== true && kind !== "run.continued";
   return kind === "run.suspended" || waits ? "suspended" : "running";
 }
