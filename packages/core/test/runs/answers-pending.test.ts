@@ -70,7 +70,7 @@ describe.each([
     });
   });
 
-  test("an invalid answer by resume is not recorded, and those before it are refused", async () => {
+  test("H34 an invalid answer by resume is not recorded, and those before it are refused", async () => {
     const on = lab();
     const { app, token } = await parked(on, counting(on), warm);
     await app.deliver(token, "bad");
