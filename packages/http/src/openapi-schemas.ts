@@ -222,8 +222,15 @@ export const schemas: Part = {
   CancelRequest: object({ reason: text, force: { type: "boolean" } }, ["reason", "force"]),
   PauseRequest: object({ reason: text }, ["reason"]),
   RetryRequest: object(
-    { deadline: { type: ["string", "number"], description: "A new deadline, from now" } },
-    ["deadline"],
+    {
+      deadline: { type: ["string", "number"], description: "A new deadline, from now" },
+      steps: {
+        type: "array",
+        items: text,
+        description: "The failed steps that begin anew; those that the error names by default",
+      },
+    },
+    ["deadline", "steps"],
   ),
   Paused: object({
     paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },

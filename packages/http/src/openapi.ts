@@ -257,7 +257,7 @@ const unpauseRun = {
 
 const retryRun = {
   operationId: "retryRun",
-  summary: "Continue a failed run in place, in the background. The failed call gets new attempts",
+  summary: "Continue a failed run in place, in the background. The failed calls get new attempts",
   requestBody: { required: false, ...jsonOf("RetryRequest") },
   responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
 };

@@ -27,9 +27,18 @@ export async function retryRun(service: Service, { request, params }: Call): Pro
   const runId = runIdOf(params["runId"]);
   const no = await refuse(service, request, { type: "retry", runId });
   if (no !== null) return no;
-  const { deadline } = await optionalMembers(request, service.limits, ["deadline"]);
-  const options: RetryRunOptions = only("deadline", durationOf(deadline));
+  const { deadline, steps } = await optionalMembers(request, service.limits, ["deadline", "steps"]);
+  const options: RetryRunOptions = {
+    ...only("deadline", durationOf(deadline)),
+    ...only("steps", namesOf(steps)),
+  };
   return json(200, outcomeOf(await service.app.get(runId).retry(options), false));
+}
+
+function namesOf(given: unknown): readonly string[] | undefined {
+  if (given === undefined) return undefined;
+  if (Array.isArray(given) && given.every((name) => typeof name === "string")) return given;
+  throw new HttpError("invalid-body", '"steps" must be a list of names or keys of failed steps.');
 }
 
 function durationOf(given: unknown): string | number | undefined {

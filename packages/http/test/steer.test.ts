@@ -44,6 +44,9 @@ test("retry continues a failed run, and refuses any other", async () => {
   broken = false;
   const wrong = await post("/runs/one/retry", { deadline: true });
   expect(wrong.status).toBe(400);
+  expect((await post("/runs/one/retry", { steps: "s" })).status).toBe(400);
+  const unknown = await post("/runs/one/retry", { steps: ["none"] });
+  expect(await unknown.json()).toMatchObject({ error: { code: "unknown-step" } });
   const retried = await post("/runs/one/retry", { deadline: "1 day" });
   expect([retried.status, await retried.json()]).toEqual([200, { runId: "one", status: "running" }]);
   expect(await app.get("one").result()).toBe("yes");

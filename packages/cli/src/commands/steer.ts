@@ -61,12 +61,18 @@ export const unpause: Command = {
 };
 
 export const retry: Command = {
-  usage: "<run> ... [--deadline 1d] | --status failed --workflow name",
+  usage: "<run> ... [--deadline 1d] [--step name] | --status failed --workflow name",
   summary: "Continues failed runs in place; a worker drives them",
   arguments: [0, 100],
   options: {
     ...filterOptions,
     deadline: { type: "string", value: "1d", help: "a new deadline, counted from now" },
+    step: {
+      type: "string",
+      multiple: true,
+      value: "name",
+      help: "a failed step that begins anew; may be repeated. By default those that the error names",
+    },
     ...dryRun,
   },
   run: (context) =>
@@ -75,9 +81,14 @@ export const retry: Command = {
       done: "Retried",
       fits: ({ status }) => status === "failed",
       act: (app, runId, { flags }) =>
-        app.get(runId).retry({ deadline: flags.text("deadline"), drive: false }),
+        app.get(runId).retry({ deadline: flags.text("deadline"), steps: stepsOf(flags), drive: false }),
     }),
 };
+
+function stepsOf(flags: CommandContext["flags"]): readonly string[] | undefined {
+  const steps = flags.list("step");
+  return steps.length === 0 ? undefined : steps;
+}
 
 /** The verb on a whole workflow; `null` when the command is about runs. */
 function ofWorkflow(context: CommandContext, verb: "pause" | "unpause"): Promise<number> | null {

@@ -274,9 +274,8 @@ export class RunJournal {
 
   async #tail(): Promise<TailBatch[]> {
     const { batches, length, deleted, blobs, blocked, head, from = this.position } = await this.#readTail();
-    const { createdAt } = this.state.summary;
     // The id was deleted and is used again: what was read belongs to another run.
-    if (this.position > 0 && (head?.createdAt ?? createdAt) !== createdAt)
+    if (this.position > 0 && head !== undefined && head.createdAt !== this.state.summary.createdAt)
       throw regressed(this.runId, this.position, true);
     this.deleted = deleted === true;
     this.blocked = blocked ?? null;

@@ -65,10 +65,8 @@ interface Tried {
 
 async function tried(
   on: Lab,
-  verb: Verb,
-  name: string,
+  { name, verb, way }: { readonly name: string; readonly verb: Verb; readonly way: (typeof ways)[number] },
   at: number,
-  way: (typeof ways)[number],
 ): Promise<Tried> {
   const open = (storage = on.storage): App => createApp({ ...on, storage, workflows: [flow] });
   const app = open();
@@ -105,7 +103,7 @@ describe.each([
     const walk = async (name: string, verb: Verb): Promise<Tried[]> => {
       const all: Tried[] = [];
       for (let at = 1; ; at++) {
-        const one = await tried(labOf(), verb, name, at, way);
+        const one = await tried(labOf(), { name, verb, way }, at);
         if (!one.reached) return all;
         all.push(one);
       }

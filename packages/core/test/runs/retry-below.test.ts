@@ -73,7 +73,7 @@ describe("a child that the end of its parent has cancelled", () => {
     const on = lab();
     const ran: string[] = [];
     const child = durable("child", async (ctx) => {
-      await ctx.onCancel(() => void ran.push("cleaned"));
+      ctx.onCancel(() => void ran.push("cleaned"));
       await ctx.step("paid", () => ran.push("paid"));
       return ctx.suspend<string>("ok");
     });
@@ -247,7 +247,7 @@ describe("the child of a run that failed", () => {
 describe("spawned runs that end with a run", () => {
   const spawning = (kid: AnyWorkflow, state: { broken: boolean }, chapters = 1) =>
     durable("spawning", async (ctx, n: number): Promise<unknown> => {
-      if (n === 1) await ctx.spawn(kid as never, undefined as never, { onParentEnd: "cancel" });
+      if (n === 1) await ctx.spawn(kid, undefined, { onParentEnd: "cancel" });
       if (n < chapters) return ctx.continueAs(n + 1);
       await ctx.step("s", fragile(state), { retry: false });
       return ctx.suspend("wait");
@@ -297,7 +297,7 @@ describe("spawned runs that end with a run", () => {
     const on = lab();
     const state = { broken: true };
     const kid = durable("kid", async (ctx) => {
-      await ctx.onCancel(() => {});
+      ctx.onCancel(() => {});
       return ctx.suspend("ok");
     });
     const flow = durable("spawning", async (ctx) => {

@@ -145,7 +145,7 @@ describe("overlaps", () => {
     const { world, storage, to, runs } = scheduleLab();
     const ran: string[] = [];
     const careful = durable("careful", async (ctx) => {
-      await ctx.onCancel((c) =>
+      ctx.onCancel((c) =>
         c.step("clean", async () => {
           ran.push(`${ctx.runId} cleans`);
           await pause(world, 20_000);
