@@ -65,7 +65,10 @@ export async function findDifference(ops: readonly Op[], open: OpenStorage): Pro
 }
 
 /** Leaves out as much as can be left out: halves first, then smaller parts, down to single operations. */
-async function shorten(ops: readonly Op[], fails: (fewer: readonly Op[]) => Promise<boolean>): Promise<Op[]> {
+export async function shorten<T>(
+  ops: readonly T[],
+  fails: (fewer: readonly T[]) => Promise<boolean>,
+): Promise<T[]> {
   let left = [...ops];
   for (let size = Math.ceil(left.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let at = 0; at < left.length;) {
