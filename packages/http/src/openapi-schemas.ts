@@ -71,6 +71,7 @@ const runHead = object(
     createdAt: time,
     updatedAt: time,
     wakeAt: orNull(time),
+    dueSince: orNull(time),
     steps: whole,
     label: orNull(text),
     parent: orNull(text),

@@ -167,7 +167,7 @@ function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
 
 function headOf(head: RunHead): Json {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const { tags = {}, version = null } = head;
+  const { dueSince, tags = {}, version = null } = head;
   const about = {
     runId,
     workflow,
@@ -175,6 +175,7 @@ function headOf(head: RunHead): Json {
     createdAt,
     updatedAt,
     wakeAt,
+    dueSince,
     steps,
     label,
     parent,

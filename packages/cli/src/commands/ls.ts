@@ -77,7 +77,7 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 /** The head of a run for machines. */
 export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const { tags, version } = head;
+  const { dueSince, tags, version } = head;
   return {
     runId,
     workflow,
@@ -85,6 +85,7 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
     createdAt,
     updatedAt,
     wakeAt,
+    dueSince,
     steps,
     label,
     parent,
