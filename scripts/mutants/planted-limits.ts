@@ -144,6 +144,15 @@ export const plantedInLimits: readonly PlantedBug[] = [
     seenBy: seenBy("turns"),
   },
   {
+    name: "turn-after-the-deadline",
+    breaks: "flow.6",
+    file: "runs/flow.ts",
+    find: "startAt: Math.min(host.world.now() + wait, endsBy ?? Infinity) };",
+    replace: "startAt: host.world.now() + wait + 0 * (endsBy ?? 0) };",
+    why: "A run that misses its deadline while it waits for its turn fails only at its turn.",
+    seenBy: seenBy("pairs"),
+  },
+  {
     name: "moved-run-with-the-first-tags",
     breaks: "fold.7",
     file: "journal/fold.ts",
@@ -203,6 +212,15 @@ export const plantedInLimits: readonly PlantedBug[] = [
     replace: "filter(() => state.line > now)",
     why: "A turn that has passed lets a new run begin, and one that waits comes later for it.",
     seenBy: { test: "packages/core/test/runs/window.test.ts", because },
+  },
+  {
+    name: "late-ones-ask-together",
+    breaks: "window.5",
+    file: "runs/window.ts",
+    find: "      state.late = Math.max(soonest, state.late + this.#paceMs);",
+    replace: "      state.late = Math.max(soonest, 0 * this.#paceMs);",
+    why: "After a time without a worker, all runs that wait ask for every place of the rate.",
+    seenBy: seenBy("turns"),
   },
   {
     name: "too-much-never-fits",

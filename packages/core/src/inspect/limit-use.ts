@@ -43,7 +43,7 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
 
 /** As runs/permits.ts writes it: the text of a window, then the calls under way. */
 function limitOf(name: string, text: string, now: number): WindowUse {
-  const [window = "[0,0,[]]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
+  const [window = "[0,0,0,[]]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
   const [used = 0, tokens = 0] = sums(window);
   const calls = Object.values(ends).filter((until) => until > now).length;
   return { kind: "limit", name, used, tokens: Math.round(tokens), calls };
@@ -57,7 +57,7 @@ function rateOf(name: string, text: string): WindowUse {
 
 /** As runs/window.ts writes it: its length, turns, then the beginning of each part and its amounts. */
 function sums(text: string): number[] {
-  const [, , , ...parts] = JSON.parse(text) as [number, number, unknown, ...number[][]];
+  const [, , , , ...parts] = JSON.parse(text) as [number, number, number, unknown, ...number[][]];
   const total: number[] = [];
   for (const [, ...amounts] of parts)
     for (const [n, amount] of amounts.entries()) total[n] = (total[n] ?? 0) + amount;

@@ -21,7 +21,7 @@ for (const [names, check] of [
   ["key wait runId workflow parent child nonce first kept topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
   ["failed", areTexts],
-  ["flow", isFlow],
+  ["flow turn", isFlow],
   ["tags", areTags],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);

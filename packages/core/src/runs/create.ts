@@ -32,7 +32,8 @@ export async function create(
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
   const part = definition.flow === undefined && start === undefined ? null : await flowPart();
-  const flow = await part?.flowOf(host, definition, encoded, start);
+  const ends = deadlineAt(host, given.deadline ?? definition.defaults.deadline);
+  const flow = await part?.flowOf(host, definition, encoded, { ...start, ...ends });
   const started = {
     kind: "run.started",
     runId,
@@ -44,7 +45,7 @@ export async function create(
     ...(flow === undefined ? {} : { flow }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
-    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
+    ...ends,
   } as const;
   const append = async (leases: boolean): Promise<boolean> => {
     const fact = writeFact(started, host.world.now());

@@ -13,6 +13,7 @@
  * flow.5. A run that has taken its rate records `begun` before its code is called: one append, only under a rate. So a
  *     driver that takes it over asks for no further turn. A process that dies between the two loses what it took, and the
  *     run asks again: the limit is never exceeded.
+ * flow.6. A run whose deadline comes before its time or its turn is due at its deadline: it fails then, and begins nothing.
  */
 
 import type { Definition } from "../engine/definition.ts";
@@ -62,7 +63,7 @@ export async function flowOf(
   host: Host,
   definition: Definition,
   input: Json,
-  start: FlowStart = {},
+  start: FlowStart & { readonly deadline?: number } = {},
 ): Promise<RunFlow | undefined> {
   const { name, flow = {} } = definition;
   const where = `The start of "${name}"`;
@@ -84,7 +85,7 @@ export async function flowOf(
     ...(concurrency !== undefined && { slot: keyOf(concurrency.key, value, limited) }),
     ...(priority !== 0 && { priority }),
     ...fairOf(definition, value),
-    ...(startAt !== undefined && { startAt }),
+    ...(startAt !== undefined && { startAt: Math.min(startAt, start.deadline ?? Infinity) }),
     ...(singleton !== undefined && { singleton }),
   };
   // A time alone needs nothing that a storage may lack.
@@ -276,12 +277,13 @@ async function begin({ host, definition, journal }: Admission, { lease }: Leased
     await lease.release();
     return 0;
   }
-  const { endsBy } = journal.state;
+  const turn = turnIn(journal.entries);
+  const isLate = (journal.state.endsBy ?? Infinity) <= host.world.now();
+  if (isLate) await giveTurnBack(host, turn);
   const rate =
-    definition.flow?.rate === undefined || (endsBy !== null && endsBy <= host.world.now())
+    definition.flow?.rate === undefined || isLate
       ? null
       : rateOf(definition, decode(journal.input, `input of run ${journal.runId}`));
-  const turn = turnIn(journal.entries);
   const hasTurn = turn !== undefined && turn.rate === rate?.name;
   const taken = rate === null ? null : await takeRate(host, rate, hasTurn);
   if (taken !== null && taken.wait > 0) return queued(host, journal, { lease, hasTurn, ...taken });
@@ -306,7 +308,8 @@ async function queued(
     await lease.release(wait);
     return wait;
   }
-  const flow = { ...journal.state.summary.flow, startAt: host.world.now() + wait };
+  const { summary, endsBy } = journal.state;
+  const flow = { ...summary.flow, startAt: Math.min(host.world.now() + wait, endsBy ?? Infinity) };
   const fact = written({ kind: "run.queued", flow, turn }, host);
   const { kind } = await journal.append([fact], { lease: null });
   journal.driven ||= kind === "landed";

@@ -7,6 +7,8 @@
  * window.3. What was taken and not used is taken back in the part in which it was taken, and leaves the window with it.
  *     Booked later, it would outlive what it corrects, and let the same amount through a second time.
  * window.4. A turn that was given back goes to the next caller without one. Nobody who has a turn comes later for it.
+ * window.5. Callers whose turn has come and who find the window full ask again one after the other, before all who come new.
+ *     So a thousand of them, after a time without a worker, ask about twice each, and not all at every free place.
  */
 
 /** Parts of a window, and times in the list of turns that were given back. */
@@ -17,11 +19,19 @@ export interface WindowState {
   used: [at: number, ...amounts: number[]][];
   /** The latest turn that a caller was given. */
   line: number;
+  /** The latest time at which a caller asks again whose turn had come. */
+  late: number;
   /** Turns that were given back: their times, and how many each. */
   free: [at: number, count: number][];
 }
 
-type WindowText = [perMs: number, line: number, free: WindowState["free"], ...used: WindowState["used"]];
+type WindowText = [
+  perMs: number,
+  line: number,
+  late: number,
+  free: WindowState["free"],
+  ...used: WindowState["used"],
+];
 
 export class Window {
   readonly #perMs: number;
@@ -44,17 +54,17 @@ export class Window {
   }
 
   /** How long a text is needed after a change. */
-  keepMs({ line }: WindowState, now: number): number {
-    return Math.ceil(2 * (this.#perMs + this.#partMs) + Math.max(0, line - now));
+  keepMs({ line, late }: WindowState, now: number): number {
+    return Math.ceil(2 * (this.#perMs + this.#partMs) + Math.max(0, line - now, late - now));
   }
 
   read(text: string | null): WindowState {
-    const [, line, free, ...used] = (text === null ? [0, 0, []] : JSON.parse(text)) as WindowText;
-    return { used, line, free };
+    const [, line, late, free, ...used] = (text === null ? [0, 0, 0, []] : JSON.parse(text)) as WindowText;
+    return { used, line, late, free };
   }
 
-  text({ used, line, free }: WindowState): string {
-    return JSON.stringify([this.#perMs, line, free, ...used] satisfies WindowText);
+  text({ used, line, late, free }: WindowState): string {
+    return JSON.stringify([this.#perMs, line, late, free, ...used] satisfies WindowText);
   }
 
   /** Takes amounts, if all of them fit. */
@@ -67,20 +77,24 @@ export class Window {
 
   /**
    * Takes one, or gives a turn to ask again: one that was given back, or after all turns that were given before, at the
-   * pace of the limit. A caller that has a turn and finds the window full asks again as soon as it can be free. Returns 0,
-   * or in how many milliseconds to ask again.
+   * pace of the limit. A caller that has a turn and finds the window full asks again as soon as it can be free, and not
+   * together with others of its kind. Returns 0, or in how many milliseconds to ask again.
    */
   begin(state: WindowState, now: number, hasTurn: boolean): number {
     this.#trim(state, now);
-    const isFirst = hasTurn || state.line <= now;
+    const last = Math.max(state.line, state.late);
+    const isFirst = hasTurn || last <= now;
     const isNext = isFirst || (state.free[0]?.[0] ?? Infinity) <= now;
     if (isNext && this.take(state, now, [1])) {
       if (!isFirst) this.#takeFree(state);
       return 0;
     }
     const soonest = now + this.wait(state, now, [1]);
-    if (hasTurn) return soonest - now;
-    const turn = Math.max(soonest, this.#takeFree(state) ?? state.line + this.#paceMs);
+    if (hasTurn) {
+      state.late = Math.max(soonest, state.late + this.#paceMs);
+      return Math.ceil(state.late - now);
+    }
+    const turn = Math.max(soonest, this.#takeFree(state) ?? last + this.#paceMs);
     state.line = Math.max(state.line, turn);
     return Math.ceil(turn - now);
   }
@@ -141,6 +155,7 @@ export class Window {
     // The turn after it has come as well, and the window would be too full for both.
     state.free = state.free.filter(([at]) => at + this.#paceMs > now && state.line > now);
     if (state.line <= now) state.line = 0;
+    if (state.late <= now) state.late = 0;
   }
 
   #partAt(time: number): number {

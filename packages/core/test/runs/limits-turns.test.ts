@@ -1,8 +1,10 @@
 /** Turns of a rate: who keeps one, who gives it back, and what it is not taken for. */
 
 import { createApp, durable, type App, type Storage, type StorageLimits } from "@durable/core";
+import { limitUse } from "@durable/core/tools";
 import { describe, expect, it } from "vitest";
-import { hooked, kindsOf, lab, outputOf, type Lab } from "../support/behaviour-lab.ts";
+import { hooked, kindsOf, lab, noticingLab, outputOf, type Lab } from "../support/behaviour-lab.ts";
+import { open } from "../support/worker-lab.ts";
 import { numbered } from "../support/worker-runs.ts";
 
 const hour = 3_600_000;
@@ -31,19 +33,10 @@ function limited(base: Lab, { limit = 1, per = "1 hour", key }: Options = {}, di
   return { flow, app, begun };
 }
 
-/** How many have begun by the rate, and how many turns were given back. */
-async function stateOf(
-  { storage }: Lab,
-  key = "",
-): Promise<{ readonly used: number; readonly line: number }> {
-  const { value } = (await storage.limits?.read(`rate ${JSON.stringify(["limited", key])}`)) ?? {};
-  const [, line, , ...used] = JSON.parse(value ?? "[0,0,[]]") as [
-    number,
-    number,
-    unknown,
-    ...[number, number][],
-  ];
-  return { used: used.reduce((sum, [, count]) => sum + count, 0), line };
+/** How many have begun by the rate. */
+async function usedOf({ storage }: Lab): Promise<number> {
+  const { windows = [] } = (await limitUse(storage)) ?? {};
+  return windows.reduce((sum, { used }) => sum + used, 0);
 }
 
 async function queue(app: App, world: Lab["world"], ids: readonly string[]): Promise<void> {
@@ -72,7 +65,7 @@ describe("a run that has begun under a rate", () => {
     const { app, begun } = limited(base);
     expect(await base.world.run(app.advance("r"))).toMatchObject({ status: "completed" });
     expect(begun).toHaveLength(1);
-    expect(await stateOf(base)).toMatchObject({ used: 1, line: 0 });
+    expect(await usedOf(base)).toBe(1);
     expect(await kindsOf(app.get("r"))).toEqual([
       "run.started",
       "run.queued",
@@ -90,7 +83,7 @@ describe("a run that has begun under a rate", () => {
     await base.world.run(run.result().catch(() => {}));
     await run.retry({ drive: false });
     expect(await base.world.run(app.advance("r"))).toMatchObject({ status: "completed" });
-    expect(await stateOf(base)).toMatchObject({ used: 1 });
+    expect(await usedOf(base)).toBe(1);
   });
 
   it("takes the rate once, also if another process writes to it in that moment", async () => {
@@ -117,7 +110,7 @@ describe("a run that has begun under a rate", () => {
     const app = createApp({ ...base, storage, workflows: [flow] });
     await app.start("limited", 1, { id: "r", drive: false });
     expect(await base.world.run(app.advance("r"))).toMatchObject({ status: "completed" });
-    expect([sent, begun.length, await stateOf(base)]).toEqual([true, 1, { used: 1, line: 0 }]);
+    expect([sent, begun.length, await usedOf(base)]).toEqual([true, 1, 1]);
   });
 });
 
@@ -179,8 +172,6 @@ describe("a run that is gone gives its turn back", () => {
     await app.start("limited", "a2", { id: "d", debounce, drive: false });
     await base.world.advance(2_000);
     expect(await base.world.run(app.advance("d"))).toMatchObject({ status: "suspended" });
-    const { line } = await stateOf(base, "a");
-    expect(line).toBeGreaterThan(0);
     await app.start("limited", "b3", { debounce, drive: false });
     await base.world.advance(2_000);
     const outcome = (await base.world.run(app.advance("d"))) as { wakeAt: number };
@@ -192,6 +183,32 @@ describe("a run that is gone gives its turn back", () => {
   });
 });
 
+it("runs whose turns passed without a worker ask one after the other, before new ones", async () => {
+  const base = noticingLab();
+  const { flow, app, begun } = limited(base, { limit: 10, per: "1 minute" });
+  const old = numbered("old", 100);
+  for (const id of old) await app.start("limited", id, { id, drive: false });
+  await base.world.run(app.sweep({ limit: 1_000 }));
+  await base.world.advance(2 * hour);
+  const asked = { swaps: 0 };
+  const { limits } = base.storage as { limits: StorageLimits };
+  const swap = limits.swap.bind(limits);
+  limits.swap = (...given) => {
+    asked.swaps += 1;
+    return swap(...given);
+  };
+  open(base, [flow], { concurrency: 20 });
+  await base.world.advance(5_000);
+  const fresh = numbered("new", 10);
+  for (const id of fresh) await app.start("limited", id, { id, drive: false });
+  await base.world.advance(15 * 60_000);
+  expect(begun).toHaveLength(110);
+  expect(new Set(begun.slice(-10).map(({ id }) => id)), "the new ones come last").toEqual(new Set(fresh));
+  for (const [n, { at }] of begun.entries())
+    expect((begun[n + 10]?.at ?? Infinity) - at).toBeGreaterThanOrEqual(60_000);
+  expect(asked.swaps).toBeLessThan(4 * 110);
+});
+
 describe("a run that is not driven takes no rate", () => {
   it("when it is paused", async () => {
     const base = lab();
@@ -200,7 +217,7 @@ describe("a run that is not driven takes no rate", () => {
     await app.get("r").pause();
     for (let n = 0; n < 3; n++)
       expect(await base.world.run(app.advance("r"))).toMatchObject({ status: "paused" });
-    expect(await stateOf(base)).toMatchObject({ used: 0 });
+    expect(await usedOf(base)).toBe(0);
     await app.get("r").unpause({ drive: false });
     expect(await base.world.run(app.advance("r"))).toMatchObject({ status: "completed" });
   });
@@ -213,7 +230,7 @@ describe("a run that is not driven takes no rate", () => {
     const run = await app.start("limited", 1, { debounce, drive: false });
     await base.world.advance(2_000);
     expect(await base.world.run(app.advance(run.id))).toMatchObject({ status: "paused" });
-    expect(await stateOf(base)).toMatchObject({ used: 0 });
+    expect(await usedOf(base)).toBe(0);
     const again = await app.start("limited", 2, { debounce, drive: false });
     expect(again.id).toBe(run.id);
     await app.unpause("limited");
@@ -228,7 +245,7 @@ describe("a run that is not driven takes no rate", () => {
     await app.start("limited", 1, { id: "r", drive: false });
     const advanced = base.world.run(app.advance("r", { versions: ["7"] }));
     await expect(advanced).rejects.toMatchObject({ code: "other-version" });
-    expect(await stateOf(base)).toMatchObject({ used: 0 });
+    expect(await usedOf(base)).toBe(0);
   });
 
   it("when its deadline has passed: it fails, and no step of it begins", async () => {
