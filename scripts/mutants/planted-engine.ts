@@ -253,8 +253,8 @@ const hold: readonly PlantedBug[] = [
     also: [
       {
         file: "adapters/memory.ts",
-        find: "{ position, blobs = [], head }: AppendRequest",
-        replace: "{ position, blobs = [], head, lease }: AppendRequest",
+        find: "{ position, blobs = [], head, revives } = request",
+        replace: "{ position, blobs = [], head, revives, lease } = request",
       },
     ],
     why: "A driver with the lease may append at any position.",

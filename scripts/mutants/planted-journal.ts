@@ -96,7 +96,7 @@ const journal: readonly PlantedBug[] = [
     name: "shrunken-journal-taken",
     breaks: "journal.6",
     file: "journal/journal.ts",
-    find: "if (length < this.position) throw regressed(this.runId, this.position);",
+    find: "if (length < this.position) throw regressed(this.runId, this.position, length === 0);",
     replace: "if (length < this.position) return [];",
     why: "A journal that lost acknowledged batches is driven as if nothing had happened.",
     seenBy: {

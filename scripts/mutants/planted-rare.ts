@@ -83,8 +83,8 @@ const reuses: readonly PlantedBug[] = [
     name: "children-of-the-deleted-run",
     breaks: "child.2",
     file: "journal/keys.ts",
-    find: 'digest(26, "child", ...owner(runId, nonce), key)',
-    replace: 'digest(26, "child", runId, key)',
+    find: 'digest(26, "child", ...owner(runId, nonce), key,',
+    replace: 'digest(26, "child", runId, key,',
     why: "A run that has the id of a deleted one takes over its children.",
   },
   {

@@ -76,8 +76,9 @@ export const plantedInSchedules: readonly PlantedBug[] = [
     name: "next-tick-before-its-run",
     breaks: "fire.2",
     file: "schedules/fire.ts",
-    find: "if (pending !== null && (await begin(host, schedule, pending))) onStart(pending.runId);",
-    replace: "if (pending !== null) void begin(host, schedule, pending).then(() => onStart(pending.runId));",
+    find: "const started = pending !== null && (await begin(host, schedule, pending));",
+    replace:
+      "if (pending !== null) void begin(host, schedule, pending).then(() => onStart(pending.runId));\n    const started = false as boolean | null;",
     why: "A tick counts as started before its run exists.",
   },
   {

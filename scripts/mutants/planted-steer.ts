@@ -3,6 +3,8 @@ import type { PlantedBug } from "./patch.ts";
 
 const pauseTest = "packages/core/test/runs/pause.test.ts";
 const retryTest = "packages/core/test/runs/retry-run.test.ts";
+const gatheredTest = "packages/core/test/runs/retry-gathered.test.ts";
+const belowTest = "packages/core/test/runs/retry-below.test.ts";
 const deadlineTest = "packages/core/test/engine/deadline.test.ts";
 const byHand = "simulated plans retry only runs without parents and children";
 const noApps = "simulated storages do not keep pauses of workflows";
@@ -94,6 +96,62 @@ export const plantedInSteering: readonly PlantedBug[] = [
     replace: "",
     why: "A parent is retried, and finds its child failed as before.",
     seenBy: { test: retryTest, because: byHand },
+  },
+  {
+    name: "handled-failure-taken-back",
+    breaks: "failed-calls.1",
+    file: "runs/failed-calls.ts",
+    find: 'if (typeof key === "string" && failures.has(key)) return [key];',
+    replace: "if (failures.size > 0) return [...failures];",
+    why: "A retry runs a step again whose failure the code had handled.",
+    seenBy: { test: gatheredTest, because: "simulated workflows name the steps in their errors" },
+  },
+  {
+    name: "retried-for-ever",
+    breaks: "failed-calls.2",
+    file: "runs/failed-calls.ts",
+    find: "return !entries.slice(last).some(isSettlement);",
+    replace: "return entries.length < 0;",
+    why: "Each retry takes back nothing, and the run fails in the same way again.",
+    seenBy: { test: gatheredTest, because: "simulated workflows name the steps in their errors" },
+  },
+  {
+    name: "spawned-runs-stay-cancelled",
+    breaks: "steer.4",
+    file: "runs/steer.ts",
+    find: "const spawned = await reviveSpawned(host, journal);",
+    replace: "const spawned: string[] = [];",
+    why: "A run is retried, and those that ended with it stay cancelled.",
+    seenBy: { test: belowTest, because: byHand },
+  },
+  {
+    name: "cancellation-of-this-life-taken-back",
+    breaks: "revive.1",
+    file: "runs/revive.ts",
+    find: "(state.unneeded ?? Infinity) < life",
+    replace: "(state.unneeded ?? Infinity) <= life",
+    why: "A child that is cancelled because its parent ends goes on when the driver of its parent looks at it.",
+  },
+  {
+    name: "undone-run-goes-on",
+    breaks: "revive.2",
+    file: "runs/revive.ts",
+    find: "return state.undoing === null && position > 1;",
+    replace: "return position > 0 || state.undoing === null;",
+    why: "A child that was cancelled before it began, and has no input, goes on after a retry of its parent.",
+    seenBy: { test: belowTest, because: byHand },
+  },
+  {
+    name: "foreign-run-spawned",
+    breaks: "spawn.4",
+    file: "runs/spawn.ts",
+    find: 'if (options.ifExists === "keep" && isSame) return;',
+    replace: "if (isSame) return;",
+    why: "A run that another caller has started is taken for the spawned one.",
+    seenBy: {
+      test: "packages/core/test/engine/calls/spawn.test.ts",
+      because: "simulated spawns give no ids",
+    },
   },
   {
     name: "pauses-never-read-again",

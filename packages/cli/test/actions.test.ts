@@ -18,6 +18,7 @@ const actions: readonly (readonly [string, readonly string[], number])[] = [
   ["unpause-nothing", ["unpause", "moon-1"], 4],
   ["retry", ["retry", "sun-1"], 0],
   ["retry-refused", ["retry", "moon-1"], 4],
+  ["retry-unknown-step", ["retry", "sun-1", "--step", "none", "--step", "other"], 3],
   ["cancel-needs-yes", ["cancel", "--status", "suspended"], 4],
   ["fork", ["fork", "tides-1", "--from", "draft#2", "--id", "tides-3", ...code], 10],
   ["rm", ["rm", "sun-1"], 0],

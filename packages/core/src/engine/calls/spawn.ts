@@ -4,8 +4,8 @@
  * spawn.1. The entry of this run is durable before the spawned run exists, so that the end of this run finds each one
  *     that ends with it.
  * spawn.2. The id is derived from run and key, or given: begun twice, it is still one run.
- * spawn.3. A run that this one has not spawned is never taken for its own: it is refused, or kept and not ended with it.
- * spawn.4. The workflow gets the id once the spawned run is durable. From then on, neither waits for the other.
+ * spawn.3. The workflow gets the id once the spawned run is durable. From then on, neither waits for the other.
+ * spawn.4. A run that this one has not spawned is never taken for its own: it is refused, or kept and not ended with it.
  */
 
 import { decode } from "../../values/codec/decode.ts";
