@@ -50,6 +50,8 @@ const long = [
   "chat/test/page",
   "pooler",
   "page-postgres",
+  "postgres/test/programs",
+  "postgres/test/features",
   "sim-seeds",
   "format-2-runs",
   "fleet.full",

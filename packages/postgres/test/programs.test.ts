@@ -3,9 +3,8 @@ import { SqliteStorage } from "@durable/core/sqlite";
 import { describe, expect, inject, test } from "vitest";
 import { shorten } from "../../core/test/adapters/sqlite/support/traces.ts";
 import { memoryFolder, tempFolder } from "../../core/test/support/sqlite-temp.ts";
-import { heldStorage } from "../../testing/src/kit/held-storage.ts";
-import { openHeld } from "./support/held.ts";
-import { play, type OpenHeld } from "./support/programs/play.ts";
+import { openSchema } from "./support/open.ts";
+import { play, type Open } from "./support/programs/play.ts";
 import { programOf, type Op } from "./support/programs/plan.ts";
 
 // The server is that of inject("postgres"). PROGRAMS_FROM plays other programs.
@@ -13,16 +12,25 @@ const programs = inject("full") ? 500 : 40;
 const first = Number(process.env["PROGRAMS_FROM"] ?? 1);
 const opsPerProgram = 30;
 
-const hold = (): Promise<boolean> => Promise.resolve(false);
-const inMemory: OpenHeld = (now) => ({ storage: new MemoryStorage({ now }), hold });
+const close = (): void => {};
+const onMemory: Open = (now) => ({ storage: new MemoryStorage({ now }), close });
+const onSqlite: Open = (now) => {
+  const { path, remove } = tempFolder(memoryFolder);
+  const storage = new SqliteStorage({ path, now });
+  return { storage, close: () => storage.close().then(remove) };
+};
+const onPostgres: Open = (now) => {
+  const place = openSchema();
+  return { storage: place.open({ now, listen: false }), close: place.close };
+};
 
 /** Where what the user sees differs first, in words; `null` when it is the same. */
 async function differenceOf(
   ops: readonly Op[],
-  open: OpenHeld,
+  open: Open,
   note: (seen: readonly string[]) => void = () => {},
 ): Promise<string | null> {
-  const expected = await play(ops, inMemory);
+  const expected = await play(ops, onMemory);
   const found = await play(ops, open);
   note(expected);
   const at = expected.findIndex((line, n) => line !== found[n]);
@@ -35,14 +43,8 @@ const reached =
   "running suspended paused completed failed cancelled run.queued run.forked run.continued run.retried run.paused " +
   "run.unpaused run.failing message.sent suspend.resolved suspend.expired sleep.fired child.completed tag.set";
 
-const onSqlite: OpenHeld = (now) => {
-  const { path, remove } = tempFolder(memoryFolder);
-  const { storage, hold: held } = heldStorage(new SqliteStorage({ path, now }));
-  return { storage, hold: held, close: remove };
-};
-
 test.each([
-  ["Postgres", openHeld],
+  ["Postgres", onPostgres],
   ["SQLite", onSqlite],
 ])("generated programs look the same on memory and on %s", { timeout: 1_800_000 }, async (_name, open) => {
   const left = new Set(reached.split(" "));
@@ -96,7 +98,7 @@ describe("generated programs find a storage that", () => {
   ];
 
   test.each(faults)("%s", async (_what, fault) => {
-    const open: OpenHeld = (now) => {
+    const open: Open = (now) => {
       const good = new MemoryStorage({ now });
       const members = fault(good);
       const storage = new Proxy<Storage>(good, {
@@ -106,7 +108,7 @@ describe("generated programs find a storage that", () => {
           return typeof member === "function" && of === target ? member.bind(target) : member;
         },
       });
-      return { storage, hold };
+      return { storage, close };
     };
     let found = false;
     for (let seed = 1; seed <= 40 && !found; seed++)

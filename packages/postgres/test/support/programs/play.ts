@@ -5,37 +5,38 @@
 
 import { createApp, DurableError, type App, type Entry, type Storage } from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
+import { paced } from "./paced.ts";
 import { flowNames, flowsOf, type Weather } from "./flows.ts";
 import type { Op, Target } from "./plan.ts";
 
-export type OpenHeld = (now: () => number) => {
+/** Opens an empty storage. */
+export type Open = (now: () => number) => {
   readonly storage: Storage;
-  readonly hold: () => Promise<boolean>;
-  /** Removes what the storage leaves behind. */
-  readonly close?: () => void;
+  /** Closes it, and removes what it leaves behind. */
+  readonly close: () => void | Promise<void>;
 };
 
 const secret = "a secret for tests, of no worth";
 const minute = 60_000;
 
+/** Work in the background gets this much time after each operation, and stops within it. */
+const restMs = 2_000;
+
 /** What the user saw, a line per operation, and then all that is left. */
-export async function play(ops: readonly Op[], open: OpenHeld): Promise<string[]> {
-  const held = { hold: (): Promise<boolean> => Promise.resolve(false) };
-  const world = virtualWorld({ seed: 7, hold: () => held.hold() });
-  const { storage, hold, close } = open(() => world.now());
-  held.hold = hold;
-  const player = new Player(storage, world);
+export async function play(ops: readonly Op[], open: Open): Promise<string[]> {
+  const world: VirtualWorld = virtualWorld({ seed: 7, hold: () => calls.hold() });
+  const { storage, close } = open(() => world.now());
+  const calls = paced(storage, () => world);
+  const player = new Player(calls.storage, world);
   try {
     const seen: string[] = [];
     for (const op of ops) {
       seen.push(`${JSON.stringify(op)} -> ${await player.reply(() => player.perform(op))}`);
-      // Work in the background stops, too, before the next operation.
-      await world.advance(0);
+      await world.advance(restMs);
     }
     return [...seen, ...(await player.all()), ...world.warnings.map((warning) => `warning: ${warning}`)];
   } finally {
-    await storage.close?.();
-    close?.();
+    await close();
   }
 }
 
