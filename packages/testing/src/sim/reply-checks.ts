@@ -47,7 +47,7 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
 /** True for a recorded answer that may settle the wait: one that was valid when it was sent, or that needs no check. */
 function mayFit(
   history: History,
-  { run, key, value: own }: AnswerAttempt,
+  { run, key, how, value: own }: AnswerAttempt,
   opened: WrittenEntry | undefined,
 ): (entry: WrittenEntry) => boolean {
   const isFree = opened !== undefined && (opened.schema ?? null) === null && opened.checked !== true;
@@ -56,8 +56,8 @@ function mayFit(
     kind === "suspend.answered" &&
     (isFree ||
       rejects === true ||
-      // The same value waits for its check. `resume` checks nothing, either, while another driver has the run.
-      isOne(own, value) ||
+      // The same value waits for its check.
+      (how === "deliver" && isOne(own, value)) ||
       sent.some((other) => isOne(other.value, value)));
 }
 
