@@ -50,7 +50,9 @@ function mayFit(
   { run, key, how, value: own }: AnswerAttempt,
   opened: WrittenEntry | undefined,
 ): (entry: WrittenEntry) => boolean {
-  const isFree = opened !== undefined && (opened.schema ?? null) === null && opened.checked !== true;
+  // Before the wait is open, only the code knows whether it checks its answers.
+  const isFree =
+    opened === undefined ? how === "resume" : (opened.schema ?? null) === null && opened.checked !== true;
   const sent = history.answers.filter((other) => other.run === run && other.key === key && other.valid);
   return ({ kind, value, rejects }) =>
     kind === "suspend.answered" &&
