@@ -142,7 +142,8 @@ export function inputIn<V>(entries: readonly Entry<V>[]): V | undefined {
   return last && inputOf(last);
 }
 
-/** The turn of its rate that a run has, and has not used. */
+/** The turn of its rate that a run has, and has not used. One that failed in the line has given its turn back. */
 export function turnIn(entries: readonly Entry[]): Turn | undefined {
-  return entries.findLast((entry) => entry.kind === "run.queued")?.turn;
+  const last = entries.findLast(({ kind }) => kind === "run.queued" || kind === "run.retried");
+  return last?.kind === "run.queued" ? last.turn : undefined;
 }

@@ -312,6 +312,24 @@ describe("deadlines", () => {
     expect(begun).toEqual(["a first", "c next"]);
   });
 
+  test("a run that failed in the line and is retried goes to its end", async () => {
+    const base = lab();
+    const { app, begun } = noting(base, { rate: { limit: 1, per: "1 hour" } });
+    for (const [id, deadline] of [["a"], ["b", "10 minutes"], ["c"]] as const) {
+      await start(app, id, { id, deadline });
+      await base.world.run(app.advance(id));
+    }
+    await base.world.advance(11 * minute);
+    expect(await base.world.run(app.advance("b"))).toMatchObject({ status: "failed" });
+    await start(app, "d", { id: "d" });
+    await base.world.run(app.advance("d"));
+    await app.get("b").retry({ drive: false });
+    await base.world.run(app.advance("b"));
+    const turns = await Promise.all(["d", "c", "b"].map((id) => wakesIn(base, app, id)));
+    expect(turns.map((ms) => Math.floor((ms ?? 0) / (60 * minute)))).toEqual([0, 1, 2]);
+    expect(begun).toEqual(["a a"]);
+  });
+
   test.each([{ delay: "1 hour" }, { debounce: { key: "k", wait: "1 hour" } }])(
     "%s: a run whose deadline comes before its time fails then",
     async (options) => {
