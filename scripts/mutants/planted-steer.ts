@@ -131,6 +131,10 @@ export const plantedInSteering: readonly PlantedBug[] = [
     find: "(state.unneeded ?? Infinity) < life",
     replace: "(state.unneeded ?? Infinity) <= life",
     why: "A child that is cancelled because its parent ends goes on when the driver of its parent looks at it.",
+    seenBy: {
+      test: "packages/core/test/engine/calls/child-cancel.test.ts",
+      because: "simulated cancels mostly end the parent before its driver looks at the child",
+    },
   },
   {
     name: "undone-run-goes-on",
