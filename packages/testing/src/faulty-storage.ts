@@ -169,7 +169,9 @@ export function optionalCalls(
   const takeTurn = storage.takeTurn?.bind(storage);
   const { schedules } = storage;
   return {
-    ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
+    ...(readChapter && {
+      readChapter: (locator, back) => perform("read", () => readChapter(locator, back)),
+    }),
     ...(dropChapters && {
       dropChapters: (locator, before) => perform("dropChapters", () => dropChapters(locator, before)),
     }),

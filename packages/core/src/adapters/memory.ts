@@ -164,26 +164,34 @@ export class MemoryStorage implements Storage {
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
+    return this.#read(locator, from, Infinity);
+  }
+
+  #read(locator: string, from: number, to: number): Promise<ReadReply> {
     const run = this.#runs.get(locator);
     if (run === undefined) return Promise.resolve({ batches: [], length: 0, deleted: false });
     const { batches, first, named, note, deleted } = run;
     const reply = {
-      batches: batches.slice(Math.max(0, from - first)),
+      batches: batches.slice(Math.max(0, from - first), to - first),
       length: lengthOf(run),
       deleted,
       ...(!deleted && { head: run.head }),
       ...(from < first && { from: first }),
       ...(note !== null && { blocked: note }),
     };
-    const blobs = [...named].filter(([, { positions }]) => positions.some((position) => position >= from));
+    const blobs = [...named].filter(([, { positions }]) =>
+      positions.some((position) => position >= from && position < to),
+    );
     if (blobs.length === 0) return Promise.resolve(reply);
     const bodies = blobs.map(([name, { blob }]) => [name, blob.body] as const);
     return Promise.resolve({ ...reply, blobs: Object.fromEntries(bodies) });
   }
 
-  async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
-    const from = this.#runs.get(locator)?.head.chapter ?? 0;
-    return { ...(await this.read(locator, from)), from };
+  async readChapter(locator: string, back = 0): Promise<ReadReply & { readonly from: number }> {
+    const { first = 0, chapters = [] } = this.#runs.get(locator) ?? {};
+    const from = chapters.at(-1 - back) ?? first;
+    const to = back === 0 ? Infinity : (chapters.at(-back) ?? first) + 1;
+    return { ...(await this.#read(locator, from, to)), from };
   }
 
   dropChapters(locator: string, before: number): Promise<void> {

@@ -45,10 +45,14 @@ async function readLine(forked: readonly Ancestor[], from: Source): Promise<Line
   /** Those of the ancestors that stand for others: they cut all before them. */
   let cuts: readonly Cut[] = [];
   for (let named = forked; ;) {
-    const found = named.map((ancestor) => from.known?.get(partOf(ancestor)) ?? entriesOf(ancestor, from));
-    const read = found.every((entries) => !(entries instanceof Promise))
-      ? (found as (readonly Entry[])[])
-      : await Promise.all(found);
+    const kept = named.flatMap((ancestor) => {
+      const entries = from.known?.get(partOf(ancestor));
+      return entries === undefined ? [] : [entries];
+    });
+    const read =
+      kept.length === named.length
+        ? kept
+        : await Promise.all(named.map((ancestor) => entriesOf(ancestor, from)));
     const below = cuts;
     const cut = (one: Ancestor): Ancestor => ({ ...one, cuts: strictest([...one.cuts, ...below]) });
     ancestry.unshift(below.length === 0 ? [...named] : named.map(cut));
@@ -75,6 +79,8 @@ function strictest(cuts: readonly Cut[]): readonly Cut[] {
 
 async function entriesOf(ancestor: Ancestor, source: Source): Promise<readonly Entry[]> {
   const { storage, envelope, known } = source;
+  const kept = known?.get(partOf(ancestor));
+  if (kept !== undefined) return kept;
   const { batches, blobs } = await readAncestor(storage, ancestor);
   const entries = await readEntries(ancestor, envelope, { batches, blobs });
   // The envelope of each fork must know its blobs, so as not to send them again.

@@ -119,6 +119,11 @@ export function runIdOf({ facts: [first] }: ReadBatch): string {
   return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }
 
+/** The chapter that a batch begins; the first, unless it says another. */
+export function chapterOf({ facts: [first] }: ReadBatch): number {
+  return first?.fact.kind === "run.continued" ? first.fact.chapter : 1;
+}
+
 /** Reads one batch; `where` names run and position for the message. */
 export function readBatch(text: string, where: string): ReadBatch {
   const raw = parse(text, where);

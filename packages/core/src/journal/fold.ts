@@ -210,6 +210,8 @@ export class RunState {
   }
 
   #fold(entry: Entry): void {
+    // Most entries of a long run. All that they change is in the summary.
+    if (entry.kind === "step.completed") return;
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
     if (entry.kind === "run.retried") this.life = entry.seq;

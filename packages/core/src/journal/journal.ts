@@ -24,12 +24,13 @@ import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import { readPart } from "./read-part.ts";
 import { retaken } from "./taken-back.ts";
 import type { KnownAncestors } from "./known-ancestors.ts";
 import type { Inherited } from "./lineage.ts";
 import { lazy } from "../values/lazy.ts";
 import { Turns } from "../values/turns.ts";
-import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
+import type { AppendRequest, BlockedNote, Storage } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
 export interface JournalOptions {
@@ -273,7 +274,8 @@ export class RunJournal {
   }
 
   async #tail(): Promise<TailBatch[]> {
-    const { batches, length, deleted, blobs, blocked, head, from = this.position } = await this.#readTail();
+    const reply = await readPart(this.#storage, this, this.#chapter);
+    const { batches, length, deleted, blobs, blocked, head, from = this.position } = reply;
     // The id was deleted and is used again: what was read belongs to another run.
     if (this.position > 0 && head !== undefined && head.createdAt !== this.state.summary.createdAt)
       throw regressed(this.runId, this.position, true);
@@ -324,16 +326,8 @@ export class RunJournal {
     return learned;
   }
 
-  /** A driver or a caller reads the current chapter alone; a reader of an earlier one reads up to its end. */
-  #readTail(): Promise<ReadReply> {
-    const storage = this.#storage;
-    return this.position === 0 && this.#chapter === undefined && storage.readChapter !== undefined
-      ? storage.readChapter(this.locator)
-      : storage.read(this.locator, this.position);
-  }
-
   async #skim(wait: string): Promise<void> {
-    const { batches, length, deleted, head, from = 0 } = await this.#readTail();
+    const { batches, length, deleted, head, from = 0 } = await readPart(this.#storage, this, this.#chapter);
     // With encryption the whole chapter is read, so that nothing is appended without the right key.
     const whole = head === undefined || from + batches.length !== length || this.#envelope.seals(batches);
     if (whole) return void (await this.refresh());

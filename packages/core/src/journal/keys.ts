@@ -50,7 +50,13 @@ export const locatorOf = (runId: string): string => digest(18, "run", runId);
 // A nonce names one incarnation of a run id, or one of its chapters. Runs of formats 1 and 2 have none (null).
 
 /** The first two characters of every wait of an incarnation: they tell an old token from an early one. */
-export const markOf = (nonce: string): string => digest(2, "nonce", nonce);
+export function markOf(nonce: string): string {
+  // A replay asks for the same one at each of its waits, and a hash is most of what these cost.
+  if (marked.nonce !== nonce) marked = { nonce, mark: digest(2, "nonce", nonce) };
+  return marked.mark;
+}
+let marked = { nonce: "", mark: "" };
+
 /** The id of a wait in its token. */
 export const waitOf = (key: string, nonce: string | null): string =>
   nonce === null ? digest(10, "wait", key, 1) : markOf(nonce) + digest(8, "wait", nonce, key);

@@ -294,9 +294,10 @@ export interface Storage {
   takeTurn?(name: string, owner: string, ttlMs: number): Promise<boolean>;
   /**
    * Batches from the beginning of the current chapter on; `from` is its position. Without it, a run is read
-   * from its first batch.
+   * from its first batch. With `back`, those of the chapter so many before the current one, and the batch after
+   * it; a storage that always returns the current chapter costs readers of earlier ones a read of all batches.
    */
-  readChapter?(locator: string): Promise<ReadReply & { readonly from: number }>;
+  readChapter?(locator: string, back?: number): Promise<ReadReply & { readonly from: number }>;
   /**
    * Removes the batches before a position at which a chapter begins, and the blobs that no other batch refers
    * to. `length` stays. Rejects with code `conflict` while a fork reads one of them, and with

@@ -121,10 +121,11 @@ export async function advanceRun(
 ): Promise<Outcome<unknown>> {
   assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
-  const parked = await host.parked.checkOut(locatorOf(runId));
+  const locator = locatorOf(runId);
+  const parked = await host.parked.checkOut(locator);
   if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
-  const journal = new RunJournal(locatorOf(runId), await host.journals());
+  const journal = (await host.recent.take(locator)) ?? new RunJournal(locator, await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
   if (isPoison(leased, options)) return (await later()).poisoned(host, leased, runId, options);
@@ -194,7 +195,10 @@ function wake(host: Host, runId: string): void {
   if (host.driving.has(runId)) return;
   const drive = async (): Promise<void> => {
     const locator = locatorOf(runId);
-    const run = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
+    const run =
+      (await host.parked.checkOut(locator)) ??
+      (await host.recent.take(locator)) ??
+      (await openJournal(host, locator));
     const definition = run === null ? null : await codeOf(host, run);
     if (run === null) return;
     if (definition === null) host.parked.checkIn(run, host.parked.user(run));

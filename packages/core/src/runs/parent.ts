@@ -28,7 +28,8 @@ export async function reportToParent(
   // A parent that this process drives adds the report to its next write.
   if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd, runId)) === true) return;
   const locator = locatorOf(childOf.runId);
-  const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
+  const parked = await host.parked.checkOut(locator);
+  const parent = parked ?? (await host.recent.take(locator)) ?? (await openJournal(host, locator));
   if (parent === null) return;
   const user = host.parked.user(parent);
   try {
@@ -39,6 +40,8 @@ export async function reportToParent(
     }
   } finally {
     host.parked.checkIn(parent, user);
+    // The parent is driven next, or another child ends.
+    if (parked === null) host.recent.keep(parent);
   }
 }
 

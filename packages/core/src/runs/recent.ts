@@ -1,12 +1,13 @@
 /**
- * Journals that this process has lately written to from outside: the next message or answer to such a run reads what is new,
- * and not the whole chapter.
+ * Journals that this process has lately written to from outside: the next message or answer to such a run, or the drive that
+ * follows, reads what is new, and not the whole chapter.
  *
  * recent.1. At most `limit` journals are kept, of at most `mostText` characters together; the one that was used longest ago
  *     is dropped first.
  * recent.2. A journal is brought up to date before it is used. One that cannot be is dropped and opened anew, so that the
  *     caller sees the run as any other process does.
- * recent.3. A journal has one user at a time: callers come in turn (`host.inTurn`).
+ * recent.3. A journal has one user at a time: it is taken out, and kept again after its use. A driver that takes it does
+ *     not return it.
  */
 
 import type { RunJournal } from "../journal/journal.ts";
@@ -16,15 +17,15 @@ const mostText = 16 * 1024 * 1024;
 export class RecentJournals {
   readonly #limit: number;
   readonly #kept = new Map<string, RunJournal>();
-  /** The run of the latest call of `findOften`. */
+  /** The run of the latest call of `takeOrOpen`. */
   #latest = "";
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** The journal of a run, brought up to date; `null` when there is none. */
-  async find(locator: string): Promise<RunJournal | null> {
+  /** Takes out the journal of a run, brought up to date; `null` when there is none. */
+  async take(locator: string): Promise<RunJournal | null> {
     const journal = this.#kept.get(locator);
     if (journal === undefined) return null;
     this.#kept.delete(locator);
@@ -34,7 +35,6 @@ export class RecentJournals {
       // The caller opens the journal anew, and reports the same error if it is still there.
       return null;
     }
-    this.keep(journal);
     return journal.exists ? journal : null;
   }
 
@@ -42,18 +42,15 @@ export class RecentJournals {
    * The same, for a caller that needs little of a journal. One that comes to a run twice in a row may come often, so the
    * journal is opened.
    */
-  async findOften(locator: string, open: () => Promise<RunJournal | null>): Promise<RunJournal | null> {
+  async takeOrOpen(locator: string, open: () => Promise<RunJournal | null>): Promise<RunJournal | null> {
     const isSame = this.#limit > 0 && this.#latest === locator;
     this.#latest = locator;
-    const found = (await this.find(locator)) ?? (isSame ? await open() : null);
-    if (found !== null) this.keep(found);
-    return found;
+    return (await this.take(locator)) ?? (isSame ? open() : null);
   }
 
   /** Keeps a journal, unless its run has ended. */
   keep(journal: RunJournal): void {
     if (this.#limit === 0 || !journal.exists || journal.state.end !== null) return;
-    this.#kept.delete(journal.locator);
     this.#kept.set(journal.locator, journal);
     let text = 0;
     for (const { size } of this.#kept.values()) text += size;

@@ -316,17 +316,21 @@ async function deliverToOpenWait(
 ): Promise<ResumeResult | null> {
   const answer = answerTo(wait, answered);
   for (;;) {
-    const recent = await host.recent.findOften(locator, () => openJournal(host, locator));
+    const recent = await host.recent.takeOrOpen(locator, () => openJournal(host, locator));
     const journal = recent ?? (await RunJournal.open(locator, await host.journals(), wait));
-    const { status } = journal?.state.summary ?? {};
-    const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
-    if (!isOpen || (status !== "suspended" && status !== "running")) return null;
-    if (uncheckedRefusal(journal, answer, host.world.now()) !== null) return null;
-    const fact = writeFact(rawFact(journal, answer), host.world.now());
-    const { kind } = await journal.append([fact], { outside: true });
-    const { runId } = journal;
-    if (kind === "landed")
-      return { status: "accepted", outcome: { runId, recorded: false, status: "running" } };
+    try {
+      const { status } = journal?.state.summary ?? {};
+      const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
+      if (!isOpen || (status !== "suspended" && status !== "running")) return null;
+      if (uncheckedRefusal(journal, answer, host.world.now()) !== null) return null;
+      const fact = writeFact(rawFact(journal, answer), host.world.now());
+      const { kind } = await journal.append([fact], { outside: true });
+      const { runId } = journal;
+      if (kind === "landed")
+        return { status: "accepted", outcome: { runId, recorded: false, status: "running" } };
+    } finally {
+      if (recent !== null) host.recent.keep(recent);
+    }
   }
 }
 

@@ -88,7 +88,7 @@ async function sendTo(
   { fact, payload }: { readonly fact: MessageFact; readonly payload: unknown },
 ): Promise<SendResult> {
   const parked = await host.parked.checkOut(locator);
-  const journal = parked ?? (await host.recent.find(locator)) ?? (await openJournal(host, locator));
+  const journal = parked ?? (await host.recent.take(locator)) ?? (await openJournal(host, locator));
   if (journal === null) return { status: "unknown" };
   const user = host.parked.user(journal);
   try {

@@ -22,7 +22,10 @@ const rotate = (x: number, n: number): number => (x >>> n) | (x << (32 - n));
 /** Truncated to 32 bits after every addition, because a sum of three numbers becomes a float, at a third of the speed. */
 const plus = (x: number, y: number): number => (x + y) | 0;
 
-function compress(state: Int32Array, block: DataView, offset: number, w: Int32Array): void {
+/** Filled anew for each block. */
+const w = new Int32Array(64);
+
+function compress(state: Int32Array, block: DataView, offset: number): void {
   for (let i = 0; i < 16; i++) w[i] = block.getInt32(offset + i * 4);
   for (let i = 16; i < 64; i++) {
     const x = w[i - 15] as number;
@@ -46,7 +49,8 @@ function compress(state: Int32Array, block: DataView, offset: number, w: Int32Ar
     b = a;
     a = plus(t1, t2);
   }
-  [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] = (state[i] as number) + word));
+  const words = [a, b, c, d, e, f, g, h];
+  for (let i = 0; i < 8; i++) state[i] = (state[i] as number) + (words[i] as number);
 }
 
 export function sha256(data: Uint8Array | string): Uint8Array {
@@ -58,11 +62,10 @@ export function sha256(data: Uint8Array | string): Uint8Array {
   // The upper half of the length stays 0, because no input is near 512 MiB.
   view.setUint32(padded.length - 4, bytes.length * 8);
   const state = H.slice();
-  const w = new Int32Array(64);
-  for (let offset = 0; offset < padded.length; offset += 64) compress(state, view, offset, w);
+  for (let offset = 0; offset < padded.length; offset += 64) compress(state, view, offset);
   // The digest is big-endian on every machine.
-  state.forEach((word, i) => view.setUint32(i * 4, word));
-  return padded.slice(0, 32);
+  for (let i = 0; i < 8; i++) view.setInt32(i * 4, state[i] as number);
+  return padded.subarray(0, 32);
 }
 
 export function hmac(secret: string, message: string): Uint8Array {
@@ -86,8 +89,8 @@ export function base32(bytes: Uint8Array, length: number): string {
   let text = "";
   let bits = 0;
   let held = 0;
-  for (const byte of bytes) {
-    held = (held << 8) | byte;
+  for (let i = 0; i < bytes.length && text.length < length; i++) {
+    held = (held << 8) | (bytes[i] as number);
     bits += 8;
     while (bits >= 5 && text.length < length) {
       bits -= 5;
@@ -100,7 +103,9 @@ export function base32(bytes: Uint8Array, length: number): string {
 
 /** Joins parts, each with its length, so that no two lists of parts give the same text. */
 export function joinParts(parts: readonly (string | number)[]): string {
-  return parts.map((part) => `${String(part).length}:${part}`).join("");
+  let text = "";
+  for (const part of parts) text += `${String(part).length}:${part}`;
+  return text;
 }
 
 /** A short name for content: `length` base32 characters of its SHA-256. */

@@ -72,3 +72,32 @@ test(`${turns} turns, and a new chapter after every 100: the last turns cost wha
   expect(last.batches).toBeLessThan(100 * 5);
   expect(lastMiddle.batches).toBeLessThan(last.batches);
 });
+
+test("an early chapter, the middle one and the last are each read without the others", async () => {
+  const { json, decoded } = countedJson();
+  vi.stubGlobal("JSON", json);
+  const lab = countedLab(decoded);
+  const count = inject("full") ? 2_000 : 200;
+  const flow = durable("pages", async (ctx, page: number): Promise<number> => {
+    const work = await ctx.step("work", () => page);
+    return page < count ? ctx.continueAs(page + 1) : work;
+  });
+  const { app, run, workOf } = lab.process({ workflows: [flow] });
+  await run(() => app.start("pages", 1, { id: "r", drive: false }));
+  await run(() => app.advance("r"));
+  for (const chapter of [1, 2, count / 2, count - 1, count]) {
+    const work = await workOf(async () => {
+      const entries = await app.get("r").entries({ chapter });
+      expect(entries.map(({ kind }) => kind).slice(0, 2)).toEqual([
+        chapter === 1 ? "run.started" : "run.continued",
+        "step.completed",
+      ]);
+      expect(entries[0]).toMatchObject({ input: chapter });
+      expect(entries[1]).toMatchObject({ value: chapter });
+    });
+    expect(work.batches, `chapter ${chapter}`).toBeLessThanOrEqual(6);
+  }
+  await run(async () => {
+    await expect(app.get("r").entries({ chapter: count + 1 })).rejects.toMatchObject({ code: "not-found" });
+  });
+});

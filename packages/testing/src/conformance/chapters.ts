@@ -91,6 +91,24 @@ export const chapterChecks: Checks = {
     expect(await readChapter(head.locator)).toMatchObject(nothing);
   },
 
+  "readChapter gives an earlier chapter and the batch after it, or the current one": async (subject) => {
+    const readChapter = subject.optional("readChapter");
+    const head = await createWithBlobs(subject);
+    const current = await readChapter(head.locator);
+    const parts = [
+      { from: 2, blobs: only("a", "b", "c") },
+      { from: 0, blobs: only("a", "b") },
+    ];
+    const whole = await subject.storage.read(head.locator);
+    for (const [i, { from, blobs }] of parts.entries()) {
+      const part = await readChapter(head.locator, i + 1);
+      if (part.from === current.from) continue;
+      expect(part).toMatchObject({ from, length: 6, batches: whole.batches.slice(from, from + 3) });
+      expect(part.batches).toHaveLength(3);
+      for (const [name, body] of Object.entries(blobs)) expect(part.blobs?.[name], name).toBe(body);
+    }
+  },
+
   "list gives the chapter, and from where a fork reads": async (subject) => {
     subject.optional("readChapter");
     const parent = await createChapters(subject, 4, [2, 3]);

@@ -149,8 +149,8 @@ export class Disk {
     return this.#base.read(locator, from);
   }
 
-  readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
-    return this.#base.readChapter?.(locator) ?? lacking("readChapter");
+  readChapter(locator: string, back?: number): Promise<ReadReply & { readonly from: number }> {
+    return this.#base.readChapter?.(locator, back) ?? lacking("readChapter");
   }
 
   async dropChapters(locator: string, before: number): Promise<void> {

@@ -77,7 +77,8 @@ export class Network {
       },
       delete: (locator) => line.call("delete", () => disk.delete(locator)),
     };
-    if (disk.offers("readChapter")) storage.readChapter = (locator) => line.readChapter(locator, disk);
+    if (disk.offers("readChapter"))
+      storage.readChapter = (locator, back) => line.readChapter(locator, disk, back);
     if (disk.offers("dropChapters"))
       storage.dropChapters = (locator, before) =>
         line.call("dropChapters", () => disk.dropChapters(locator, before));
@@ -170,8 +171,8 @@ class Line {
     return this.#read(locator, from, () => disk.read(locator, from));
   }
 
-  readChapter(locator: string, disk: Disk): Promise<ReadReply & { readonly from: number }> {
-    return this.#read(locator, 0, () => disk.readChapter(locator));
+  readChapter(locator: string, disk: Disk, back?: number): Promise<ReadReply & { readonly from: number }> {
+    return this.#read(locator, 0, () => disk.readChapter(locator, back));
   }
 
   async #read<T extends ReadReply>(locator: string, asked: number, ask: () => Promise<T>): Promise<T> {

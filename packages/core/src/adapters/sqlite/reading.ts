@@ -1,5 +1,6 @@
 /** A run as it is read: from one state of the file, and checked against its sums (sqlite-storage.2). */
 
+import type { StatementSync } from "node:sqlite";
 import type { ReadReply } from "../../ports/storage.ts";
 import { bodiesOf } from "./blobs.ts";
 import { droppedOf } from "./chapters.ts";
@@ -9,24 +10,27 @@ import { checkPart, checkRun } from "./sums.ts";
 interface Rows {
   readonly run: Row | undefined;
   readonly from: number;
+  /** The position after the batches. */
+  readonly to: number;
   readonly batches: Row[];
   readonly blobs: Row[];
 }
 
-/** Batches from a position on; `null` is the beginning of the current chapter. */
+/** Batches from a position on; `null` is the beginning of the current chapter, or of the one so many before it. */
 interface Asked {
   readonly locator: string;
   readonly from: number | null;
+  readonly back?: number;
   readonly path: string;
 }
 
 export function readRun(sql: Statements, asked: Asked): ReadReply {
   const { locator, path } = asked;
-  const { run, from, batches, blobs } = rowsOf(sql, asked);
+  const { run, from, to, batches, blobs } = rowsOf(sql, asked);
   if (run !== undefined) checkRun(run, path);
   const dropped = droppedOf(run);
   const length = Number(run?.["length"] ?? 0);
-  checkPart({ locator, from: from - dropped, length, batches, blobs }, path);
+  checkPart({ locator, from: from - dropped, length: Math.min(length, to - dropped), batches, blobs }, path);
   const note = run === undefined ? null : noteOf(run);
   return {
     batches: batches.map(({ body }) => body as string),
@@ -39,6 +43,27 @@ export function readRun(sql: Statements, asked: Asked): ReadReply {
   };
 }
 
+/** Where an earlier chapter begins, and where the one after it has begun. */
+function earlierChapter(
+  sql: Statements,
+  locator: string,
+  back: number,
+): { readonly from: number; readonly to: number } {
+  const [next, begin] = sql.chaptersBack.all(locator, back - 1) as Row[];
+  return { from: Number(begin?.["position"] ?? 0), to: Number(next?.["position"] ?? 0) + 1 };
+}
+
+/** Rows from a place on, in the order of their positions, before one. */
+function upTo(end: number, rows: StatementSync, place: readonly [string, number]): Row[] {
+  if (end === Infinity) return rows.all(...place) as Row[];
+  const found: Row[] = [];
+  for (const row of rows.iterate(...place) as Iterable<Row>) {
+    if (Number(row["position"]) >= end) break;
+    found.push(row);
+  }
+  return found;
+}
+
 /** Reads all rows from one state of the file. */
 function rowsOf(sql: Statements, asked: Asked): Rows {
   const { locator } = asked;
@@ -46,12 +71,15 @@ function rowsOf(sql: Statements, asked: Asked): Rows {
   try {
     const run = sql.run.get(locator) as Row | undefined;
     const chapter = Number(run?.["chapter"] ?? 0);
-    const from = Math.max(asked.from ?? chapter, droppedOf(run));
+    const earlier = asked.back ? earlierChapter(sql, locator, asked.back) : { from: chapter, to: Infinity };
+    const from = Math.max(asked.from ?? earlier.from, droppedOf(run));
+    const to = asked.from === null ? earlier.to : Infinity;
+    const end = to - droppedOf(run);
     const place = [locator, from - droppedOf(run)] as const;
-    const batches = sql.batches.all(...place) as Row[];
-    const blobs = sql.blobs.all(...place) as Row[];
-    if (chapter > 0) blobs.push(...(sql.blobsAgain.all(...place) as Row[]));
-    return { run, from, batches, blobs };
+    const batches = upTo(end, sql.batches, place);
+    const blobs = upTo(end, sql.blobs, place);
+    if (chapter > 0) blobs.push(...upTo(end, sql.blobsAgain, place));
+    return { run, from, to, batches, blobs };
   } finally {
     try {
       sql.release.run();

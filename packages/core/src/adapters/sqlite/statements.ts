@@ -82,6 +82,10 @@ function reading(database: DatabaseSync) {
       `SELECT position, named_again.name, body, sum FROM named_again LEFT JOIN blobs ON blobs.name = named_again.name
          WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
+    // The beginning of an earlier chapter, after that of the chapter that follows it.
+    chaptersBack: database.prepare(
+      "SELECT position FROM chapters WHERE locator = ? ORDER BY position DESC LIMIT 2 OFFSET ?",
+    ),
     // From one name to the next, so that it costs as many steps as there are names.
     nextEndedWorkflow: database.prepare(
       `SELECT min(workflow) AS name FROM ${endedRuns} WHERE ended_at IS NOT NULL AND deleted = 0 AND workflow > ?`,

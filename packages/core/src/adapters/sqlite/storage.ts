@@ -137,9 +137,9 @@ export class SqliteStorage implements Storage {
     return this.#read(() => readRun(this.#sql, { locator, from, path: this.path }));
   }
 
-  readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+  readChapter(locator: string, back = 0): Promise<ReadReply & { readonly from: number }> {
     return this.#read(() => {
-      const { from = 0, ...reply } = readRun(this.#sql, { locator, from: null, path: this.path });
+      const { from = 0, ...reply } = readRun(this.#sql, { locator, from: null, back, path: this.path });
       return { ...reply, from };
     });
   }
