@@ -47,6 +47,7 @@ import {
   giveBack,
   isDue,
   lengthOf,
+  newlyKept,
   orderOf,
   page,
   takeTurn,
@@ -143,21 +144,7 @@ export class MemoryStorage implements Storage {
   }
 
   #create(locator: string, head: RunHead): Kept {
-    const run: Kept = {
-      head,
-      batches: [],
-      first: 0,
-      chapters: [],
-      named: new Map(),
-      order: ++this.#order,
-      lease: null,
-      starts: 0,
-      startsAt: 0,
-      quietUntil: 0,
-      claimedUntil: 0,
-      note: null,
-      deleted: false,
-    };
+    const run = newlyKept(head, ++this.#order);
     this.#runs.set(locator, run);
     for (const ancestor of head.ancestors) this.#addReader(ancestor, locator);
     return run;

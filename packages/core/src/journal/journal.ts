@@ -266,11 +266,10 @@ export class RunJournal {
     // The position is free, so the same text is appended again, unless a retry cannot help.
     if (tail.length === 0 && isFinal(error)) throw error;
     if (tail.length === 0) return null;
-    const entries = tail.flatMap(({ entries: learned }) => learned);
     const ours = tail.some(({ batch }) => batch.writeId === writeId);
     const others = tail.some(({ batch }) => !batch.outside && batch.driver !== this.driver);
     if (!outside && (others || (this.state.end !== null && !ours))) return { kind: "lost" };
-    return { kind: ours ? "landed" : "absorbed", entries };
+    return { kind: ours ? "landed" : "absorbed", entries: tail.flatMap(({ entries }) => entries) };
   }
 
   async #tail(): Promise<TailBatch[]> {

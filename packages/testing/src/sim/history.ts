@@ -16,7 +16,6 @@ import {
   chaptersOf,
   createdAt,
   isOpen,
-  flowOf,
   statusAfter,
   topOf,
   wakeOf,
@@ -246,8 +245,7 @@ export class History {
     run.batches.push(applied);
     if (known === undefined) this.#number(run);
     const wasOpen = isOpen(run);
-    const startAt = flowOf(this.entries(run))?.startAt;
-    for (const entry of applied.entries) run.status = statusAfter(run.status, entry, startAt);
+    for (const entry of applied.entries) run.status = statusAfter(run.status, entry, () => this.entries(run));
     if (wasOpen && !isOpen(run)) this.#open -= 1;
     if (!wasOpen && isOpen(run)) this.#open += 1;
     return { run, batch: applied };

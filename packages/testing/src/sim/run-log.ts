@@ -253,7 +253,7 @@ export function namedBy(token: string): string {
 export function statusAfter(
   status: RunLog["status"],
   entry: WrittenEntry,
-  startAt: number | undefined,
+  entries: () => readonly WrittenEntry[],
 ): RunLog["status"] {
   const { kind, flow, begun } = entry;
   if ((status === "failed" || status === "cancelled") && kind === "run.retried") return "running";
@@ -262,10 +262,8 @@ export function statusAfter(
   if (kind === "run.paused" || (status === "paused" && !goesOn)) return "paused";
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
   // A run whose time has not come is parked, too, whatever others tell it.
-  const isToldEarly =
-    startAt !== undefined &&
-    startAt > entry.at &&
-    /^(message\.sent|suspend\.answered|run\.unpaused)$/.test(kind);
+  const isTold = /^(message\.sent|suspend\.answered|run\.unpaused)$/.test(kind);
+  const isToldEarly = isTold && (flowOf(entries())?.startAt ?? 0) > entry.at;
   const waits = (flow?.startAt !== undefined || isToldEarly) && begun !== true && kind !== "run.continued";
   return kind === "run.suspended" || waits ? "suspended" : "running";
 }

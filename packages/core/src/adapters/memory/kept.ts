@@ -40,6 +40,12 @@ export interface Kept {
   deleted: boolean;
 }
 
+/** A run that has no batch yet. */
+export function newlyKept(head: RunHead, order: number): Kept {
+  const none = { first: 0, lease: null, starts: 0, startsAt: 0, quietUntil: 0, claimedUntil: 0, note: null };
+  return { ...none, head, batches: [], chapters: [], named: new Map(), order, deleted: false };
+}
+
 /** How many batches the journal has, with those that were dropped. */
 export function lengthOf({ first, batches }: Kept): number {
   return first + batches.length;
