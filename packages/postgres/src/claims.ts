@@ -40,7 +40,12 @@ export class Claims {
         turns.map((last) => (last === undefined ? null : put(last.fair))),
         turns.map((last) => last?.left ?? 0),
         inTurn.map((name) => nullable(this.#turns.slots.get(name))),
-        ...[dueAt, pageSize(limit), quietMs, thisProcess, dead, this.#database.settings.now?.() ?? null],
+        dueAt,
+        pageSize(limit),
+        quietMs,
+        thisProcess,
+        dead,
+        this.#database.settings.now?.() ?? null,
         version?.map(put) ?? null,
       ]),
     );

@@ -139,10 +139,9 @@ class WorkflowClaim<Run> {
     if (first === null) return;
     if (turn !== undefined && turn.left > 0) yield turn.fair;
     for (let fair = next(turn?.fair ?? null); fair !== null; fair = next(fair)) yield fair;
-    for (let fair: string | null = first; fair !== null && turn !== undefined; fair = next(fair)) {
-      if (fair > turn.fair || (fair === turn.fair && turn.left > 0)) return;
-      yield fair;
-    }
+    if (turn === undefined) return;
+    for (let fair: string | null = first; fair !== null && fair <= turn.fair; fair = next(fair))
+      if (fair !== turn.fair || turn.left === 0) yield fair;
   }
 
   #walk(fair: string, asked: number): Walk<Run> {

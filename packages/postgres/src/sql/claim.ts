@@ -70,25 +70,32 @@ LANGUAGE sql STABLE ${planned} AS $$
 $$;
 `;
 
-/** The runs of one key in their order, at most `most` of them; with `most_of`, those that have a free slot. */
-const lane = (schema: string): string => {
-  const found = (limit: string, and = ""): string =>
-    waitingRuns(schema, {
-      columns: "r.id, r.due_order, r.slot, r.flow",
-      where: `r.workflow = of_workflow AND r.fair = of_fair${and}`,
-      order: "r.due_order, r.id",
-      limit,
-    });
-  const nextSlot = (after: string): string => `
+/** Runs of one key that wait, in their order. */
+const ofKey = (schema: string, limit: string, and = ""): string =>
+  waitingRuns(schema, {
+    columns: "r.id, r.due_order, r.slot, r.flow",
+    where: `r.workflow = of_workflow AND r.fair = of_fair${and}`,
+    order: "r.due_order, r.id",
+    limit,
+  });
+
+/** Slots of one key that have due runs, from one to the next, and how many places each has. */
+function slotsOfKey(schema: string, from: string, to: string): string {
+  const next = (after: string): string => `
           (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = of_fair AND r.slot IS NOT NULL
             AND ${after} AND ${isWaiting} AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.slot LIMIT 1)`;
-  const scan = (from: string, to: string): string => `
+  return `
         WITH RECURSIVE next (slot) AS (
-          ${nextSlot(from)}
+          ${next(from)}
           UNION ALL
-          SELECT ${nextSlot("r.slot > next.slot")} FROM next WHERE next.slot IS NOT NULL
+          SELECT ${next("r.slot > next.slot")} FROM next WHERE next.slot IS NOT NULL
         ) SELECT n.slot, most_of - ${schema}.slots_taken_1(of_workflow, n.slot, 0, true, dead, at_time) AS places
           FROM next n WHERE n.slot IS NOT NULL${to}`;
+}
+
+/** The runs of one key in their order, at most `most` of them; with `most_of`, those that have a free slot. */
+const lane = (schema: string): string => {
+  const found = (limit: string, and?: string): string => ofKey(schema, limit, and);
   return `
 CREATE FUNCTION ${schema}.lane_1(of_workflow text, of_fair text, most int, most_of int, look int, from_slot text, ${shared})
 RETURNS TABLE (id bigint, due_order float8, slot text, turn int)
@@ -121,9 +128,9 @@ BEGIN
   IF fit < most AND many >= look THEN
     -- Runs whose slots are taken stand in front: look at slots instead, from another one each time.
     SELECT array_agg(s.slot), array_agg(s.places) INTO free_slots, free_places FROM (
-      SELECT * FROM (${scan("r.slot > coalesce(from_slot, '')", "")}) AS a WHERE a.places > 0
+      SELECT * FROM (${slotsOfKey(schema, "r.slot > coalesce(from_slot, '')", "")}) AS a WHERE a.places > 0
       UNION ALL
-      SELECT * FROM (${scan("true", " AND n.slot <= coalesce(from_slot, '')")}) AS b WHERE b.places > 0
+      SELECT * FROM (${slotsOfKey(schema, "true", " AND n.slot <= coalesce(from_slot, '')")}) AS b WHERE b.places > 0
       LIMIT most + 50
     ) AS s;
   END IF;
@@ -205,6 +212,27 @@ BEGIN
 END $$;
 `;
 
+/** Which runs a claim tries to take, in its order, and up to which keys there was nothing to take. */
+const choice = (schema: string): string => `    WITH c AS MATERIALIZED (
+      SELECT w.name, w.n, w.most_of, c.run, c.passed, r.slot,
+        row_number() OVER (PARTITION BY w.n ORDER BY c.round, c.place, r.due_order, c.run) AS at
+      FROM unnest(workflows, most_of, last_fair, turns_left, from_slot) WITH ORDINALITY
+          AS w (name, most_of, last_fair, turns_left, from_slot, n)
+        CROSS JOIN LATERAL ${schema}.candidates_1(w.name, w.most_of, w.last_fair, w.turns_left, w.from_slot, wide, due_at,
+          at_time, dead, versions) AS c LEFT JOIN ${schema}.runs r ON r.id = c.run
+    ), ranked AS (
+      -- Keys of fair may share a slot.
+      SELECT c.*, row_number() OVER (PARTITION BY c.name, c.slot ORDER BY c.at) AS in_slot FROM c WHERE c.run IS NOT NULL
+    ), slots AS (
+      SELECT s.name, s.slot, s.most_of - ${schema}.slots_taken_1(s.name, s.slot, 0, true, dead, at_time) AS places
+      FROM (SELECT DISTINCT d.name, d.slot, d.most_of FROM ranked d WHERE d.slot IS NOT NULL AND d.most_of IS NOT NULL) AS s
+    )
+    SELECT ARRAY(SELECT f.run FROM ranked f LEFT JOIN slots s ON s.name = f.name AND s.slot = f.slot
+        WHERE s.places IS NULL OR f.in_slot <= s.places ORDER BY f.at, f.n LIMIT wide),
+      ARRAY(SELECT c.name FROM c WHERE c.run IS NULL ORDER BY c.n), ARRAY(SELECT c.passed FROM c WHERE c.run IS NULL ORDER BY c.n)
+      INTO found, vain_workflows, vain_fairs;
+`;
+
 /** A row with the number 0 says up to which key of `fair` a workflow had nothing to take. */
 const claim = (schema: string): string => `
 CREATE FUNCTION ${schema}.claim_1(
@@ -225,25 +253,7 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   PERFORM ${schema}.wake_up_1(workflows, due_at);
   FOR attempt IN 1 .. 3 LOOP
-    WITH c AS MATERIALIZED (
-      SELECT w.name, w.n, w.most_of, c.run, c.passed, r.slot,
-        row_number() OVER (PARTITION BY w.n ORDER BY c.round, c.place, r.due_order, c.run) AS at
-      FROM unnest(workflows, most_of, last_fair, turns_left, from_slot) WITH ORDINALITY
-          AS w (name, most_of, last_fair, turns_left, from_slot, n)
-        CROSS JOIN LATERAL ${schema}.candidates_1(w.name, w.most_of, w.last_fair, w.turns_left, w.from_slot, wide, due_at,
-          at_time, dead, versions) AS c LEFT JOIN ${schema}.runs r ON r.id = c.run
-    ), ranked AS (
-      -- Keys of fair may share a slot.
-      SELECT c.*, row_number() OVER (PARTITION BY c.name, c.slot ORDER BY c.at) AS in_slot FROM c WHERE c.run IS NOT NULL
-    ), slots AS (
-      SELECT s.name, s.slot, s.most_of - ${schema}.slots_taken_1(s.name, s.slot, 0, true, dead, at_time) AS places
-      FROM (SELECT DISTINCT d.name, d.slot, d.most_of FROM ranked d WHERE d.slot IS NOT NULL AND d.most_of IS NOT NULL) AS s
-    )
-    SELECT ARRAY(SELECT f.run FROM ranked f LEFT JOIN slots s ON s.name = f.name AND s.slot = f.slot
-        WHERE s.places IS NULL OR f.in_slot <= s.places ORDER BY f.at, f.n LIMIT wide),
-      ARRAY(SELECT c.name FROM c WHERE c.run IS NULL ORDER BY c.n), ARRAY(SELECT c.passed FROM c WHERE c.run IS NULL ORDER BY c.n)
-      INTO found, vain_workflows, vain_fairs;
-    FOR i IN 1 .. CASE WHEN attempt = 1 THEN cardinality(vain_workflows) ELSE 0 END LOOP
+${choice(schema)}    FOR i IN 1 .. CASE WHEN attempt = 1 THEN cardinality(vain_workflows) ELSE 0 END LOOP
       vain.id := 0;
       vain.run_id := vain_workflows[i];
       vain.fair := vain_fairs[i];

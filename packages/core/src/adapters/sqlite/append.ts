@@ -38,8 +38,16 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
     const [owner, process, until] = claim as [Value, Value, Value];
     if (lease !== null)
       changes = growOn.run(
-        ...[head.updatedAt, head.steps, sum, until, ...unmoved],
-        ...[head.status, head.wakeAt, order, owner, process],
+        head.updatedAt,
+        head.steps,
+        sum,
+        until,
+        ...unmoved,
+        head.status,
+        head.wakeAt,
+        order,
+        owner,
+        process,
       ).changes;
     if (Number(changes) === 0) changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
   }
