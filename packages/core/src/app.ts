@@ -69,7 +69,7 @@ export interface App {
   pause(workflow: string, reason?: string): Promise<void>;
   /** Lets the runs of a workflow continue. Workers and sweeps find those that are due. */
   unpause(workflow: string): Promise<void>;
-  /** The workflows that are paused. Single paused runs are those with status `paused`. */
+  /** The workflows that are paused, by name. Single paused runs are those with status `paused`. */
   paused(): Promise<readonly WorkflowPause[]>;
   /**
    * Removes a run and its children, and ends children that have not ended. They disappear from lists at once;

@@ -50,8 +50,9 @@ export class Pauses {
     return async () => asPaused(await outcome(), known);
   }
 
+  /** By name, because storages keep them in any order. */
   async list(): Promise<readonly WorkflowPause[]> {
-    return [...(await this.#now()).values()];
+    return [...(await this.#now()).values()].toSorted((a, b) => (a.workflow < b.workflow ? -1 : 1));
   }
 
   /** Those of some workflows that are not paused. */

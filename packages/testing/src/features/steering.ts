@@ -55,7 +55,13 @@ export const pausedWorkflows: Feature = {
         status: "paused",
         reason: "a bad deploy",
       });
-      expect(await lab.run(other.paused())).toMatchObject([{ workflow: "quick", reason: "a bad deploy" }]);
+      await lab.run(app.pause("another"));
+      await lab.pass(2_000);
+      expect(await lab.run(other.paused())).toMatchObject([
+        { workflow: "another", reason: null },
+        { workflow: "quick", reason: "a bad deploy" },
+      ]);
+      await lab.run(app.unpause("another"));
       await lab.run(app.unpause("quick"));
       expect(await lab.ended(run)).toMatchObject({ status: "completed", output: 1 });
       await lab.pass(2_000);
