@@ -54,181 +54,141 @@ BEGIN
 END $$;
 `;
 
-/** The arguments that the functions below share. */
-const shared = "due_at float8, at_time float8, dead text[], versions text[], loose bigint[]";
-const passed = "due_at, at_time, dead, versions, loose";
+/** The next key of `fair` with a run that waits. */
+const nextFair = (schema: string, after: string): string =>
+  `(SELECT r.fair FROM ${schema}.runs r WHERE r.workflow = of_workflow AND ${after} AND ${isWaiting}
+          AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.fair LIMIT 1)`;
 
-/** The next key of `fair` that has a due run; `loose` are due runs that are held by nobody who is alive. */
-const nextFair = (schema: string): string => `
-CREATE FUNCTION ${schema}.next_fair_1(of_workflow text, after text, ${shared}) RETURNS text
-LANGUAGE sql STABLE ${planned} AS $$
-  SELECT min(n.fair COLLATE "C") FROM (
-    ${waitingRuns(schema, { columns: "r.fair", where: "r.workflow = of_workflow AND r.fair > after", order: "r.fair", limit: "1" })}
+/** Keys of `fair` that have due runs, from one to the next, at most `wide` of them. */
+const keysFrom = (schema: string, first: string, to = ""): string => `ARRAY(
+    WITH RECURSIVE k (fair, n) AS (
+      (SELECT f.fair, 1 FROM ${nextFair(schema, first)} AS f)
+      UNION ALL
+      SELECT ${nextFair(schema, "r.fair > k.fair")}, k.n + 1 FROM k WHERE k.fair IS NOT NULL AND k.n < wide
+    ) SELECT k.fair FROM k WHERE k.fair IS NOT NULL${to} ORDER BY k.n)`;
+
+/** Due runs whose lease has ended, or whose driver is dead. */
+const looseRuns = (schema: string): string => {
+  const part = (where: string): string =>
+    `(SELECT r.id FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.wake_at IS NOT NULL AND NOT r.deleted AND r.held
+      AND ${where} AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.due_order, r.id LIMIT wide)`;
+  return `ARRAY(
+    ${part(`r.held_until <= at_time AND ${until} <= at_time`)}
     UNION ALL
-    SELECT r.fair FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair > after
-  ) AS n
-$$;
-`;
+    ${part(`r.process IS NOT NULL AND r.process = ANY (dead) AND ${until} > at_time`)})`;
+};
 
-/** Runs of one key that wait, in their order. */
-const ofKey = (schema: string, limit: string, and = ""): string =>
-  waitingRuns(schema, {
-    columns: "r.id, r.due_order, r.slot, r.flow",
-    where: `r.workflow = of_workflow AND r.fair = of_fair${and}`,
-    order: "r.due_order, r.id",
-    limit,
-  });
+/** How many runs have each of these slots now, or were claimed for it. */
+const slotsTaken = (schema: string, slots: string): string =>
+  `SELECT h.slot, count(*) AS used FROM ${schema}.runs h WHERE h.workflow = of_workflow AND h.slot IN (${slots})
+      AND h.slot IS NOT NULL AND h.held AND NOT h.deleted
+      AND (h.lease_until > at_time OR h.claimed_until > at_time) AND NOT coalesce(h.process = ANY (dead), false)
+    GROUP BY h.slot`;
 
-/** Slots of one key that have due runs, from one to the next, and how many places each has. */
-function slotsOfKey(schema: string, from: string, to: string): string {
-  const next = (after: string): string => `
-          (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = of_fair AND r.slot IS NOT NULL
-            AND ${after} AND ${isWaiting} AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.slot LIMIT 1)`;
-  return `
-        WITH RECURSIVE next (slot) AS (
-          ${next(from)}
-          UNION ALL
-          SELECT ${next("r.slot > next.slot")} FROM next WHERE next.slot IS NOT NULL
-        ) SELECT n.slot, most_of - ${schema}.slots_taken_1(of_workflow, n.slot, 0, true, dead, at_time) AS places
-          FROM next n WHERE n.slot IS NOT NULL${to}`;
-}
+const columns = "r.id, r.due_order, r.slot, r.flow";
 
-/** The runs of one key in their order, at most `most` of them; with `most_of`, those that have a free slot. */
-const lane = (schema: string): string => {
-  const found = (limit: string, and?: string): string => ofKey(schema, limit, and);
-  return `
-CREATE FUNCTION ${schema}.lane_1(of_workflow text, of_fair text, most int, most_of int, look int, from_slot text, ${shared})
-RETURNS TABLE (id bigint, due_order float8, slot text, turn int)
-LANGUAGE plpgsql STABLE ${planned} AS $$
-DECLARE
-  free_slots text[];
-  free_places int[];
-  many int;
-  fit int;
-BEGIN
-  IF most_of IS NULL THEN
-    RETURN QUERY SELECT r.id, r.due_order, r.slot, ${weight} FROM (${found("most")}
+/** The first runs of each key, in turns, those left out whose slots are taken. */
+const inTurns = (schema: string): string => `
+  WITH due AS MATERIALIZED (
+    SELECT r.id, r.slot, k.n, ${weight} AS turn, row_number() OVER (PARTITION BY k.n ORDER BY r.due_order, r.id) AS at
+    FROM unnest(keys) WITH ORDINALITY AS k (key, n) CROSS JOIN LATERAL (
+      ${waitingRuns(schema, { columns, where: "r.workflow = of_workflow AND r.fair = k.key", order: "r.due_order, r.id", limit: "per" })}
       UNION ALL
-      (SELECT r.id, r.due_order, r.slot, r.flow FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair = of_fair)
-    ) AS r ORDER BY r.due_order, r.id LIMIT most;
-    RETURN;
-  END IF;
-  WITH first AS MATERIALIZED (${found("look")}
-      UNION ALL
-      (SELECT r.id, r.due_order, r.slot, r.flow FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair = of_fair)
-  ), slots AS (
-    SELECT s.slot, most_of - ${schema}.slots_taken_1(of_workflow, s.slot, 0, true, dead, at_time) AS places
-      FROM (SELECT DISTINCT f.slot FROM first f WHERE f.slot IS NOT NULL) AS s
+      (SELECT ${columns} FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair = k.key)
+    ) AS r
+  ), placed AS (
+    SELECT d.id, d.slot, row_number() OVER (ORDER BY CASE
+        WHEN d.n > 1 OR turns_left = 0 THEN (d.at - 1) / d.turn
+        WHEN d.at <= turns_left THEN 0 ELSE 1 + (d.at - turns_left - 1) / d.turn END, d.n, d.at) AS place
+    FROM due d
   ), ranked AS (
-    SELECT f.slot, row_number() OVER (PARTITION BY f.slot ORDER BY f.due_order, f.id) AS n FROM first f
-  ) SELECT (SELECT array_agg(s.slot) FROM slots s WHERE s.places > 0),
-      (SELECT array_agg(s.places) FROM slots s WHERE s.places > 0),
-      count(*), count(*) FILTER (WHERE r.slot IS NULL OR r.n <= s.places)
-    INTO free_slots, free_places, many, fit FROM ranked r LEFT JOIN slots s USING (slot);
-  IF fit < most AND many >= look THEN
-    -- Runs whose slots are taken stand in front: look at slots instead, from another one each time.
-    SELECT array_agg(s.slot), array_agg(s.places) INTO free_slots, free_places FROM (
-      SELECT * FROM (${slotsOfKey(schema, "r.slot > coalesce(from_slot, '')", "")}) AS a WHERE a.places > 0
-      UNION ALL
-      SELECT * FROM (${slotsOfKey(schema, "true", " AND n.slot <= coalesce(from_slot, '')")}) AS b WHERE b.places > 0
-      LIMIT most + 50
-    ) AS s;
-  END IF;
-  RETURN QUERY SELECT r.id, r.due_order, r.slot, ${weight} FROM (
-    SELECT f.* FROM unnest(free_slots, free_places) AS s (slot, places) CROSS JOIN LATERAL (
-      SELECT c.* FROM (${found("least(s.places, most)", " AND r.slot = s.slot AND r.slot IS NOT NULL")}) AS c
-      ORDER BY c.due_order, c.id LIMIT least(s.places, most)) AS f
-    UNION ALL
-    SELECT f.* FROM (${found("most", " AND r.slot IS NULL")}) AS f
-    UNION ALL
-    SELECT r.id, r.due_order, r.slot, r.flow FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair = of_fair
-  ) AS r ORDER BY r.due_order, r.id LIMIT most;
-END $$;
-`;
+    -- Keys may share a slot.
+    SELECT p.*, row_number() OVER (PARTITION BY p.slot ORDER BY p.place) AS in_slot FROM placed p
+  ), taken AS (
+    ${slotsTaken(schema, "SELECT d.slot FROM due d WHERE most_of IS NOT NULL")}
+  )
+  SELECT ARRAY(SELECT r.id FROM ranked r LEFT JOIN taken t ON t.slot = r.slot
+      WHERE most_of IS NULL OR r.slot IS NULL OR r.in_slot <= most_of - coalesce(t.used, 0) ORDER BY r.place LIMIT wide),
+    (SELECT max(d.at) FROM due d) INTO found, most_seen;`;
+
+/** Runs of slots that are free, behind those whose slots are taken. Each look begins at another slot. */
+const bySlots = (schema: string): string => {
+  const next = (after: string): string =>
+    `(SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = k.key AND r.slot IS NOT NULL
+            AND ${after} AND ${isWaiting} AND r.wake_at <= due_at AND ${isOfVersion} ORDER BY r.slot LIMIT 1)`;
+  const walk = (from: string, to = ""): string => `
+      (WITH RECURSIVE s (slot, n) AS (
+        (SELECT f.slot, 1 FROM ${next(from)} AS f)
+        UNION ALL
+        SELECT ${next("r.slot > s.slot")}, s.n + 1 FROM s WHERE s.slot IS NOT NULL AND s.n < 2000
+      ) SELECT s.slot FROM s WHERE s.slot IS NOT NULL${to})`;
+  return `
+    found := found || ARRAY(
+      WITH slots AS MATERIALIZED (
+        SELECT k.key, w.slot FROM unnest(keys[1 : 20]) AS k (key) CROSS JOIN LATERAL (${walk("r.slot > coalesce(from_slot, '')")}
+          UNION ALL ${walk("true", " AND s.slot <= coalesce(from_slot, '')")}) AS w
+      ), taken AS (
+        ${slotsTaken(schema, "SELECT s.slot FROM slots s")}
+      ), free AS (
+        SELECT s.key, s.slot, most_of - coalesce(t.used, 0) AS places FROM slots s LEFT JOIN taken t ON t.slot = s.slot
+        WHERE most_of > coalesce(t.used, 0) LIMIT wide + 50
+      )
+      SELECT d.id FROM free f CROSS JOIN LATERAL (
+        SELECT ${columns} FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = f.key AND r.slot = f.slot
+          AND ${isWaiting} AND r.wake_at <= due_at AND ${isOfVersion}
+        ORDER BY r.due_order, r.id LIMIT least(f.places, wide)
+      ) AS d WHERE d.id <> ALL (found) ORDER BY d.due_order, d.id LIMIT wide);`;
 };
 
 /**
- * The runs of one workflow that a claim may take, in the order of `round` and `place`. A row without a run says up to which
- * key nothing was found.
+ * The runs of one workflow that a claim may take, in their order. A row without a run says up to which key nothing was
+ * found.
  */
 const candidates = (schema: string): string => `
 CREATE FUNCTION ${schema}.candidates_1(of_workflow text, most_of int, last_fair text, turns_left int, from_slot text,
   wide int, due_at float8, at_time float8, dead text[], versions text[])
-RETURNS TABLE (run bigint, round int, place int, passed text)
+RETURNS TABLE (run bigint, place bigint, passed text)
 LANGUAGE plpgsql STABLE ${planned} AS $$
 DECLARE
-  loose bigint[] := ARRAY(
-    (SELECT r.id FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.wake_at IS NOT NULL AND NOT r.deleted AND r.held
-      AND r.held_until <= at_time AND ${until} <= at_time AND r.wake_at <= due_at AND ${isOfVersion}
-      ORDER BY r.due_order, r.id LIMIT wide)
-    UNION ALL
-    (SELECT r.id FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.wake_at IS NOT NULL AND NOT r.deleted AND r.held
-      AND r.process IS NOT NULL AND r.process = ANY (dead) AND ${until} > at_time AND r.wake_at <= due_at AND ${isOfVersion}
-      ORDER BY r.due_order, r.id LIMIT wide));
-  first_key text;
-  key text;
-  keys text[] := '{}';
-  per int := 8;
-  total int;
+  loose bigint[] := ${looseRuns(schema)};
+  keys text[];
+  per int;
+  most_seen bigint;
+  found bigint[];
 BEGIN
-  first_key := CASE WHEN EXISTS (
-      ${waitingRuns(schema, { columns: "r.id", where: "r.workflow = of_workflow AND r.fair = ''", order: "r.due_order", limit: "1" })})
-    OR EXISTS (SELECT FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair = '')
-    THEN '' ELSE ${schema}.next_fair_1(of_workflow, '', ${passed}) END;
-  IF first_key IS NULL THEN RETURN; END IF;
-  key := ${schema}.next_fair_1(of_workflow, first_key, ${passed});
-  IF key IS NULL THEN
-    RETURN QUERY SELECT l.id, row_number() OVER (ORDER BY l.due_order, l.id)::int, 0, NULL::text
-      FROM ${schema}.lane_1(of_workflow, first_key, wide, most_of, wide + 200, from_slot, ${passed}) AS l;
-    RETURN;
+  IF last_fair IS NULL THEN
+    keys := ${keysFrom(schema, "true")};
+  ELSE
+    keys := ${keysFrom(schema, "r.fair > last_fair")};
+    IF turns_left > 0 THEN keys := last_fair || keys; END IF;
+    IF cardinality(keys) < wide THEN
+      keys := keys || ${keysFrom(schema, "true", " AND k.fair <= last_fair AND (turns_left = 0 OR k.fair < last_fair)")};
+    END IF;
   END IF;
-  IF turns_left > 0 THEN keys := ARRAY[last_fair]; END IF;
-  key := CASE WHEN last_fair IS NULL THEN first_key ELSE ${schema}.next_fair_1(of_workflow, last_fair, ${passed}) END;
-  WHILE key IS NOT NULL AND cardinality(keys) < wide LOOP
-    keys := keys || key;
-    key := ${schema}.next_fair_1(of_workflow, key, ${passed});
-  END LOOP;
-  key := first_key;
-  WHILE cardinality(keys) < wide AND key < last_fair OR (key = last_fair AND turns_left = 0) LOOP
-    keys := keys || key;
-    key := ${schema}.next_fair_1(of_workflow, key, ${passed});
-  END LOOP;
-  LOOP
-    SELECT count(*) INTO total FROM unnest(keys) AS k (key) CROSS JOIN LATERAL
-      (SELECT FROM ${schema}.lane_1(of_workflow, k.key, per, most_of, per, from_slot, ${passed})) AS l;
-    EXIT WHEN total >= wide OR per >= wide OR total < per;
-    per := wide;
-  END LOOP;
-  RETURN QUERY SELECT c.id, c.round::int, c.place::int, NULL::text FROM (
-    SELECT l.id, k.n AS place, CASE WHEN k.n = 1 AND turns_left > 0
-        THEN CASE WHEN l.at <= turns_left THEN 0 ELSE 1 + (l.at - turns_left - 1) / l.turn END
-        ELSE (l.at - 1) / l.turn END AS round, l.at
-    FROM unnest(keys) WITH ORDINALITY AS k (key, n) CROSS JOIN LATERAL (
-      SELECT l.id, l.turn, row_number() OVER (ORDER BY l.due_order, l.id) AS at
-      FROM ${schema}.lane_1(of_workflow, k.key, per, most_of, per, from_slot, ${passed}) AS l
-    ) AS l
-  ) AS c ORDER BY c.round, c.place, c.at;
-  IF total = 0 THEN RETURN QUERY SELECT NULL::bigint, 0, 0, keys[cardinality(keys)]; END IF;
+  IF cardinality(loose) > 0 THEN
+    keys := keys || ARRAY(SELECT DISTINCT r.fair FROM ${schema}.runs r WHERE r.id = ANY (loose) AND r.fair <> ALL (keys));
+  END IF;
+  IF cardinality(keys) = 0 THEN RETURN; END IF;
+  per := CASE WHEN cardinality(keys) > 1 THEN greatest(4, 4 * wide / cardinality(keys))
+    WHEN most_of IS NULL THEN wide ELSE wide + 200 END;${inTurns(schema)}
+  IF most_of IS NOT NULL AND cardinality(found) < wide AND most_seen >= per THEN${bySlots(schema)}
+  END IF;
+  RETURN QUERY SELECT f.id, f.n, NULL::text FROM unnest(found) WITH ORDINALITY AS f (id, n);
+  IF cardinality(found) = 0 AND cardinality(keys) >= wide THEN
+    RETURN QUERY SELECT NULL::bigint, 1::bigint, keys[wide];
+  END IF;
 END $$;
 `;
 
-/** Which runs a claim tries to take, in its order, and up to which keys there was nothing to take. */
-const choice = (schema: string): string => `    WITH c AS MATERIALIZED (
-      SELECT w.name, w.n, w.most_of, c.run, c.passed, r.slot,
-        row_number() OVER (PARTITION BY w.n ORDER BY c.round, c.place, r.due_order, c.run) AS at
-      FROM unnest(workflows, most_of, last_fair, turns_left, from_slot) WITH ORDINALITY
+/** Which runs a claim tries to take, of each workflow in turn, and up to which keys there was nothing to take. */
+const choice = (schema: string): string => `
+    WITH c AS MATERIALIZED (
+      SELECT w.name, w.n, c.* FROM unnest(workflows, most_of, last_fair, turns_left, from_slot) WITH ORDINALITY
           AS w (name, most_of, last_fair, turns_left, from_slot, n)
         CROSS JOIN LATERAL ${schema}.candidates_1(w.name, w.most_of, w.last_fair, w.turns_left, w.from_slot, wide, due_at,
-          at_time, dead, versions) AS c LEFT JOIN ${schema}.runs r ON r.id = c.run
-    ), ranked AS (
-      -- Keys of fair may share a slot.
-      SELECT c.*, row_number() OVER (PARTITION BY c.name, c.slot ORDER BY c.at) AS in_slot FROM c WHERE c.run IS NOT NULL
-    ), slots AS (
-      SELECT s.name, s.slot, s.most_of - ${schema}.slots_taken_1(s.name, s.slot, 0, true, dead, at_time) AS places
-      FROM (SELECT DISTINCT d.name, d.slot, d.most_of FROM ranked d WHERE d.slot IS NOT NULL AND d.most_of IS NOT NULL) AS s
+          at_time, dead, versions) AS c
     )
-    SELECT ARRAY(SELECT f.run FROM ranked f LEFT JOIN slots s ON s.name = f.name AND s.slot = f.slot
-        WHERE s.places IS NULL OR f.in_slot <= s.places ORDER BY f.at, f.n LIMIT wide),
+    SELECT ARRAY(SELECT c.run FROM c WHERE c.run IS NOT NULL ORDER BY c.place, c.n LIMIT wide),
       ARRAY(SELECT c.name FROM c WHERE c.run IS NULL ORDER BY c.n), ARRAY(SELECT c.passed FROM c WHERE c.run IS NULL ORDER BY c.n)
       INTO found, vain_workflows, vain_fairs;
 `;
@@ -280,4 +240,4 @@ END $$;
 `;
 
 export const claimFunctions = (schema: string): string =>
-  [wakeUp, nextFair, lane, candidates, claim].map((text) => text(schema)).join("");
+  [wakeUp, candidates, claim].map((text) => text(schema)).join("");

@@ -69,12 +69,18 @@ export function dueWork(database: DatabaseSync) {
       `SELECT * FROM ${dueRunsOf} WHERE workflow = ?1 AND fair = ?2 AND ${wanted} ORDER BY due_order, id LIMIT ?7`,
     ),
     /** The next key of `fair` with runs that are due, whether they have a driver or not. */
+    firstFairKey: database.prepare(
+      `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND ${isDueRow} ORDER BY fair LIMIT 1`,
+    ),
     fairKey: database.prepare(
-      `SELECT min(fair) AS fair FROM ${dueRunsOf} WHERE workflow = ?1 AND (?2 IS NULL OR fair > ?2) AND ${isDueRow}
-         HAVING min(fair) IS NOT NULL`,
+      `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND fair > ?2 AND ${isDueRow} ORDER BY fair LIMIT 1`,
+    ),
+    // Not one statement for both: a condition with OR would walk over all slots before.
+    firstSlot: database.prepare(
+      `SELECT slot FROM ${bySlot} AND slot >= ?7 AND ${wanted} ORDER BY slot, due_order LIMIT 1`,
     ),
     nextSlot: database.prepare(
-      `SELECT slot FROM ${bySlot} AND (?7 IS NULL OR slot > ?7) AND ${wanted} ORDER BY slot, due_order LIMIT 1`,
+      `SELECT slot FROM ${bySlot} AND slot > ?7 AND ${wanted} ORDER BY slot, due_order LIMIT 1`,
     ),
     dueOfSlot: database.prepare(
       `SELECT * FROM ${bySlot} AND slot = ?7 AND ${wanted} ORDER BY due_order, id LIMIT ?8`,

@@ -67,7 +67,8 @@ function indexOf(
     nextFair: (name, after) =>
       textOf((after === null ? sql.firstFair : sql.nextFair).get(name, after ?? "", ...given)),
     due: ({ workflow: name, fair }, most) => sql.dueOfFair.all(name, fair, ...given, most) as Row[],
-    nextSlot: ({ workflow: name, fair }, after) => textOf(sql.nextSlot.get(name, fair, ...given, after)),
+    nextSlot: ({ workflow: name, fair }, after) =>
+      textOf((after === null ? sql.firstSlot : sql.nextSlot).get(name, fair, ...given, after ?? "")),
     dueOfSlot: ({ workflow: name, fair }, slot, most) =>
       sql.dueOfSlot.all(name, fair, ...given, slot, most) as Row[],
     taken: (name, slot) => {

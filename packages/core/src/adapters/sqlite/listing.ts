@@ -54,16 +54,17 @@ function partsOfWorkflows(sql: Statements, query: ListQuery): Part[] {
 }
 
 /** Those that wait for a time, and those that do not, by version or by key of `fair`. */
-function duePartsOf({ fairKey }: Statements, workflow: string, query: ListQuery): Part[] {
+function duePartsOf({ firstFairKey, fairKey }: Statements, workflow: string, query: ListQuery): Part[] {
   const parts: Part[] = [{ workflow, asleep: true }];
   const versions = versionsOf(query);
   if (versions !== null) return [...parts, ...versions.map((version) => ({ workflow, version }))];
-  for (let after: Value = null; ;) {
-    const row = fairKey.get(workflow, after) as Row | undefined;
-    if (row === undefined) return parts;
-    after = String(row["fair"]);
-    parts.push({ workflow, fair: after });
-  }
+  for (
+    let row = firstFairKey.get(workflow);
+    row !== undefined;
+    row = fairKey.get(workflow, row["fair"] ?? "")
+  )
+    parts.push({ workflow, fair: String(row["fair"]) });
+  return parts;
 }
 
 /** All names, from one to the next. A name may be empty: a journal without a workflow has such a name, and is never due. */
