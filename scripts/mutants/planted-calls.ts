@@ -42,8 +42,8 @@ const suspensions: readonly PlantedBug[] = [
     name: "token-of-another-wait",
     breaks: "suspend.1",
     file: "engine/calls/suspend.ts",
-    find: "keyring?.sign(engine.journal.locator, call.wait)",
-    replace: "keyring?.sign(engine.journal.locator, waitOf(name, engine.journal.nonce))",
+    find: "keyring.sign(engine.journal.locator, call.wait)",
+    replace: "keyring.sign(engine.journal.locator, waitOf(name, engine.journal.nonce))",
     why: "A token that is read before its wait opens names the first wait with that name.",
   },
   {

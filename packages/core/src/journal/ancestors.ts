@@ -1,8 +1,8 @@
 /**
  * Reads the runs that a fork continues. Loaded with the first fork.
  *
- * ancestors.1. What a fork reads of an ancestor never changes, because a journal only grows and its nonce names one incarnation.
- *     So it may be kept in memory, and a line of forks reads each of its runs once.
+ * What a fork reads of an ancestor never changes, because a journal only grows and its nonce names one incarnation.
+ * So it may be kept in memory, and a line of forks reads each of its runs once.
  */
 
 import { corrupt, readBatch } from "./batch.ts";

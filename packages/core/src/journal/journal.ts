@@ -70,7 +70,8 @@ export class RunJournal {
   #inherited: Inherited | null = null;
   #first: Beginning | null = null;
   readonly #chapter: number | undefined;
-  readonly #known: KnownAncestors | undefined;
+  /** Where the ancestors of a fork are read. */
+  readonly #source: { storage: Storage; envelope: Envelope; known: KnownAncestors | undefined };
   /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
   readonly #turns = new Turns();
   /** True when the run was deleted, and the storage keeps it only for its forks. */
@@ -86,9 +87,9 @@ export class RunJournal {
   constructor(locator: string, { storage, world, cipher, chapter, known }: JournalOptions) {
     this.locator = locator;
     this.#chapter = chapter;
-    this.#known = known;
     this.#storage = storage;
     this.#envelope = new Envelope(cipher ?? null);
+    this.#source = { storage, envelope: this.#envelope, known };
     this.#chain = this.#envelope.chain();
     this.#world = world;
     this.driver = world.id().slice(0, 12);
@@ -388,8 +389,7 @@ export class RunJournal {
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const source = { storage: this.#storage, envelope: this.#envelope, known: this.#known };
-    this.#inherited = await (await ancestors()).inheritedBy(forked, at, source);
+    this.#inherited = await (await ancestors()).inheritedBy(forked, at, this.#source);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);

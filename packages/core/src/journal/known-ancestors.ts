@@ -1,4 +1,4 @@
-/** What this process has read of the ancestors of forks, up to a limit; see ancestors.1. */
+/** What this process has read of the ancestors of forks, up to a limit; see ancestors.ts. */
 
 import type { Entry } from "./entry.ts";
 

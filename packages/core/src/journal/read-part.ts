@@ -1,8 +1,8 @@
 /**
  * Which batches of a run a journal reads: what is new, the current chapter, or an earlier one.
  *
- * read-part.1. An earlier chapter is read without the others, if the storage can do that. It is whole when the batch after it
- *     begins the next one. Otherwise the run is read from its first batch.
+ * An earlier chapter is read without the others, if the storage can do that. It is whole when the batch after it
+ * begins the next one. Otherwise the run is read from its first batch.
  */
 
 import type { ReadReply, Storage } from "../ports/storage.ts";

@@ -2,12 +2,12 @@
  * Journals that this process has lately written to from outside: the next message or answer to such a run, or the drive that
  * follows, reads what is new, and not the whole chapter.
  *
- * recent.1. At most `limit` journals are kept, of at most `mostText` characters together; the one that was used longest ago
- *     is dropped first.
- * recent.2. A journal is brought up to date before it is used. One that cannot be is dropped and opened anew, so that the
- *     caller sees the run as any other process does.
- * recent.3. A journal has one user at a time: it is taken out, and kept again after its use. A driver that takes it does
- *     not return it.
+ * At most `limit` journals are kept, of at most `mostText` characters together; the one that was used longest ago
+ * is dropped first.
+ * A journal is brought up to date before it is used. One that cannot be is dropped and opened anew, so that the
+ * caller sees the run as any other process does.
+ * A journal has one user at a time: it is taken out, and kept again after its use. A driver that takes it does
+ * not return it.
  */
 
 import type { RunJournal } from "../journal/journal.ts";
