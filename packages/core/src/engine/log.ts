@@ -32,19 +32,19 @@ export function logOf({ world, journal }: Logged, path: string, repeats = () => 
 const levels = ["debug", "info", "warn", "error"] as const;
 
 interface Repeated {
-  readonly journal: Pick<RunJournal, "entries">;
+  readonly journal: Pick<RunJournal, "entries" | "lost">;
   readonly replay: { readonly delivered: number };
   readonly options: { readonly watch: Watch };
 }
 
 /**
  * True while the code repeats itself. A recorded call shows that the code was at its `after`; a park shows that the code
- * had got everything before it.
+ * had got everything before it. Once another driver has written, what this execution comes to was done there.
  */
 export function repeats({ journal, replay, options: { watch } }: Repeated): boolean {
   watch.reached ??= journal.entries.reduce((most, entry) => {
     const at = entry.kind === "run.suspended" ? entry.seq : "after" in entry ? entry.after : -1;
     return entry.seq > watch.recorded ? most : Math.max(most, at);
   }, -1);
-  return replay.delivered <= watch.reached;
+  return journal.lost || replay.delivered <= watch.reached;
 }
