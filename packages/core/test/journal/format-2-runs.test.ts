@@ -39,7 +39,9 @@ async function journey(kind: SiteKind, isPresent: (act: number) => boolean, seal
   // Without encryption both builds can go on with the run. Seals are of format 3.
   if (!sealed) expect(content).not.toMatch(/\\"v\\":3|nonce/);
   else await expect(old.app.get(journeyId).outcome()).rejects.toMatchObject({ code: "newer-format" });
-  return { stops, runs, entries, ran: [...old.flows.ran, ...now.flows.ran].toSorted() };
+  // A build of format 2 says nothing about the order of due runs.
+  const heads = runs.map(({ dueSince: _, ...head }) => head);
+  return { stops, runs: heads, entries, ran: [...old.flows.ran, ...now.flows.ran].toSorted() };
 }
 
 /** Who plays each act after the first: bit n of the number is set when the present build plays act n + 1. */
