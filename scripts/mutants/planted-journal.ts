@@ -162,9 +162,9 @@ const folds: readonly PlantedBug[] = [
     name: "answer-leaves-run-parked",
     breaks: "fold.1",
     file: "journal/fold.ts",
-    find: '  summary.wakeAt = isNever ? null : dueFrom(summary);\n  summary.status = isPaused ? "paused" : waits ? "suspended" : "running";',
+    find: '  wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);\n  summary.status = isPaused ? "paused" : waits ? "suspended" : "running";',
     replace:
-      '  if (fact.kind !== "suspend.answered") {\n    summary.wakeAt = isNever ? null : dueFrom(summary);\n    summary.status = isPaused ? "paused" : waits ? "suspended" : "running";\n  }',
+      '  if (fact.kind !== "suspend.answered") {\n    wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);\n    summary.status = isPaused ? "paused" : waits ? "suspended" : "running";\n  }',
     why: "A run that was answered without running its code still looks parked, and no worker finds it.",
   },
   {

@@ -7,6 +7,9 @@ function seenBy(test: string): { readonly test: string; readonly because: string
   return { test: `packages/core/test/runs/limits-${test}.test.ts`, because };
 }
 
+const seenInOrder = { test: "packages/core/test/due-order.test.ts", because };
+const inMemory = { test: "packages/core/test/adapters/memory.test.ts", because };
+
 export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "begins-before-its-time",
@@ -154,7 +157,7 @@ export const plantedInLimits: readonly PlantedBug[] = [
   },
   {
     name: "moved-run-with-the-first-tags",
-    breaks: "fold.7",
+    breaks: "fold.8",
     file: "journal/fold.ts",
     find: "      else summary.tags = fact.tags;\n      return;\n",
     replace: "      return;\n",
@@ -163,7 +166,7 @@ export const plantedInLimits: readonly PlantedBug[] = [
   },
   {
     name: "moved-run-with-the-first-deadline",
-    breaks: "fold.7",
+    breaks: "fold.8",
     file: "journal/fold.ts",
     find: '"deadline" in entry || (entry.kind === "run.queued" && entry.input !== undefined)',
     replace: '"deadline" in entry && entry.kind !== "run.queued"',
@@ -299,13 +302,76 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "slot-outlives-its-lease",
     breaks: "memory-slots.1",
-    file: "adapters/memory/slots.ts",
-    find: "  !deleted && lease !== null && lease.until > now;",
-    replace: "  !deleted && lease !== null;",
+    file: "adapters/memory/due.ts",
+    find: "      const isLive = run.lease !== null && run.lease.until > now;",
+    replace: "      const isLive = run.lease !== null;",
     why: "A driver that died keeps its slot for ever.",
     seenBy: {
       test: "packages/core/test/adapters/memory.test.ts",
       because: "simulated workers take over the runs of dead ones, and so their leases",
     },
+  },
+  {
+    name: "new-work-before-timers",
+    breaks: "fold.7",
+    file: "journal/fold.ts",
+    find: "  if (wakeAt !== 0) summary.dueSince = wakeAt;",
+    replace: "  if (wakeAt !== 0) summary.dueSince = wakeAt === null ? null : 2 * wakeAt;",
+    why: "Runs whose time has come are taken after all that are new.",
+    seenBy: seenInOrder,
+  },
+  {
+    name: "message-begins-a-delayed-run",
+    breaks: "fold.7",
+    file: "journal/fold.ts",
+    find: "(startAt > at && fromOutside.has(fact.kind))",
+    replace: '(startAt > at && fact.kind === "run.unpaused")',
+    why: "A delayed run that gets a message is shown as one that runs.",
+    seenBy: seenInOrder,
+  },
+  {
+    name: "keys-without-turns",
+    breaks: "claim-order.1",
+    file: "ports/claim-order.ts",
+    find: "    for (let fair = next(turn?.fair ?? null); fair !== null; fair = next(fair)) yield fair;\n",
+    replace: "    for (let fair = next(null); fair !== null; fair = next(fair)) yield fair;\n",
+    why: "Each claim begins with the first key, so that the others wait.",
+    seenBy: seenInOrder,
+  },
+  {
+    name: "full-slot-hides-the-others",
+    breaks: "claim-order.2",
+    file: "ports/claim-order.ts",
+    find: "      else Object.assign(lane, { runs: this.#ofFreeSlots(lane), at: 0, bySlot: true });",
+    replace: "      else return null;",
+    why: "Many runs of a slot that is taken hide the runs behind them.",
+    seenBy: inMemory,
+  },
+  {
+    name: "claim-that-never-moves-on",
+    breaks: "claim-order.3",
+    file: "ports/claim-order.ts",
+    find: "      if (this.#taken.size === 0) this.#turns.pass(this.#workflow, fair);\n",
+    replace: "",
+    why: "Keys behind many whose slots are taken are never looked at.",
+    seenBy: { test: "packages/core/test/ports/claim-order.test.ts", because },
+  },
+  {
+    name: "run-in-two-places",
+    breaks: "memory-due.1",
+    file: "adapters/memory/due.ts",
+    find: "    for (const leave of this.#places.get(run) ?? []) leave();\n",
+    replace: "",
+    why: "A run that is driven, or has ended, is still claimed.",
+    seenBy: inMemory,
+  },
+  {
+    name: "sleeper-that-is-never-due",
+    breaks: "memory-due.2",
+    file: "adapters/memory/due.ts",
+    find: "    this.#move(workflow, dueAt);\n",
+    replace: "",
+    why: "A claim does not find runs whose time has come.",
+    seenBy: inMemory,
   },
 ];

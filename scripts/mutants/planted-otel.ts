@@ -14,8 +14,8 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
     name: "first-lines-lost",
     breaks: "log.1",
     file: "engine/log.ts",
-    find: "  return replay.delivered <= watch.reached;",
-    replace: "  return replay.delivered <= watch.reached + 1;",
+    find: "  return journal.lost || replay.delivered <= watch.reached;",
+    replace: "  return journal.lost || replay.delivered <= watch.reached + 1;",
     why: "After a replay, code that comes to a line for the first time does not write it.",
   },
   {

@@ -95,7 +95,7 @@ import type {
 import type { ServeOptions } from "@durable/http/node";
 import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
 import type { ServeDashboardOptions } from "@durable/dashboard/node";
-import type { PostgresOptions } from "@durable/postgres";
+import type { MigrateOptions, PostgresOptions } from "@durable/postgres";
 import type { ObserveOptions, TelemetryOptions } from "@durable/otel";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
@@ -224,7 +224,7 @@ interface Listed {
   readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
   readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
-  readonly postgres: [PostgresOptions];
+  readonly postgres: [MigrateOptions, PostgresOptions];
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
   readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];

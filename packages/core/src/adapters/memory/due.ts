@@ -72,6 +72,8 @@ export class MemoryDue {
   readonly #now: () => number;
   readonly #places = new Map<Kept, readonly Leave[]>();
   readonly #held = new Sorted(byNumber);
+  /** The time of each run in `#held`, which its lease may have passed. */
+  readonly #heldAt = new Map<Kept, number>();
   /** By workflow. */
   readonly #asleep = new Map<string, Sorted<Placed>>();
   /** By workflow, then by key of `fair`. */
@@ -88,12 +90,21 @@ export class MemoryDue {
 
   /** A run was created, changed or deleted. `dueAt` is a time at which it may be due, whatever the clock says. */
   place(run: Kept, dueAt = -Infinity): void {
-    for (const leave of this.#places.get(run) ?? []) leave();
     const { head, deleted } = run;
+    if (this.#staysHeld(run)) return;
+    for (const leave of this.#places.get(run) ?? []) leave();
     const places = deleted ? [] : this.#inSlot(run);
     if (!deleted && head.wakeAt !== null) places.push(...this.#placeOf(run, head.wakeAt, dueAt));
     if (places.length === 0) this.#places.delete(run);
     else this.#places.set(run, places);
+  }
+
+  /** A driver that goes on extends its lease with each append. When the time of its place is over, it gets another one. */
+  #staysHeld(run: Kept): boolean {
+    const { head, lease, deleted } = run;
+    const at = this.#heldAt.get(run);
+    if (at === undefined || deleted || head.wakeAt === null || head.flow?.slot !== undefined) return false;
+    return lease !== null && at <= lease.until && at > this.#now();
   }
 
   #inSlot(run: Kept): Leave[] {
@@ -113,7 +124,11 @@ export class MemoryDue {
     const { workflow, flow = {} } = run.head;
     const now = this.#now();
     const until = Math.max(run.quietUntil, run.lease?.until ?? 0);
-    if (until > now) return [put(this.#held, until, run)];
+    if (until > now) {
+      this.#heldAt.set(run, until);
+      const leave = put(this.#held, until, run);
+      return [leave, () => void this.#heldAt.delete(run)];
+    }
     if (wakeAt > Math.max(now, dueAt)) {
       const asleep = this.#asleep.get(workflow) ?? new Sorted(byNumber);
       this.#asleep.set(workflow, asleep);
