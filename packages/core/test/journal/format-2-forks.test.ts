@@ -146,7 +146,9 @@ describe.each(siteKinds)("H54 in %s", (kind) => {
     expect((await now.app.list({ status: "blocked" })).runs).toEqual([]);
     if (what.startsWith("deletes")) return;
     expect(await now.app.get("noted").outcome()).not.toMatchObject(blocked);
-    expect((await old.app.list()).runs).toEqual((await now.app.list()).runs);
+    // The other build says nothing about the order of due runs.
+    const heads = (await now.app.list()).runs.map(({ dueSince: _, ...head }) => head);
+    expect((await old.app.list()).runs).toEqual(heads);
     if (what.startsWith("cancels")) return;
     await world.advance(60_000);
     await world.run(now.app.advance("noted"));

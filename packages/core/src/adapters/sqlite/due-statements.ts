@@ -29,7 +29,6 @@ export const dueTables = `ALTER TABLE runs ADD COLUMN due_order REAL;
    ALTER TABLE runs ADD COLUMN fair TEXT NOT NULL DEFAULT '';
    UPDATE runs SET due_order = CASE WHEN wake_at > 0 THEN wake_at ELSE updated_at END, asleep = wake_at > 0
      WHERE wake_at IS NOT NULL;
-   DROP INDEX runs_due;
    DROP INDEX runs_due_by_workflow;
    DROP INDEX runs_due_by_version;
    DROP INDEX runs_by_slot;

@@ -162,7 +162,7 @@ describe("a backup of a damaged file is refused, and leaves no file:", () => {
     await storage.close();
     const size = statSync(temp.path).size;
     const bytes = readFileSync(temp.path);
-    for (let at = 4_096 * 40; at < size; at += 4_096 * 100) bytes.fill(0xff, at, at + 64);
+    for (let at = 4_096 * 60; at < size; at += 4_096 * 100) bytes.fill(0xff, at, at + 64);
     writeFileSync(temp.path, bytes);
     await expect(open(temp.path).backup(target)).rejects.toMatchObject({ code: "corrupt" });
     expect(readdirSync(dirname(target))).toEqual([]);
