@@ -79,6 +79,8 @@ export interface WrittenEntry {
   /** When the run fails, unless it has ended before. */
   readonly deadline?: number | null;
   /** When and beside which others a run may begin. */
+  /** In the cancellation of a run that the one above no longer needed. */
+  readonly unneeded?: number;
   readonly flow?: {
     readonly startAt?: number;
     readonly priority?: number;

@@ -56,7 +56,10 @@ function judgeRetry(
   { run, before, where }: { readonly run: RunLog; readonly before: readonly WrittenEntry[]; where: string },
   { failed = [] }: WrittenEntry,
 ): void {
-  if (before.at(-1)?.kind !== "run.failed")
+  const end = before.at(-1);
+  // The end of the run above has cancelled it, and that run goes on.
+  const isUnneeded = end?.kind === "run.cancelled" && end.unneeded !== undefined;
+  if (end?.kind !== "run.failed" && !isUnneeded)
     history.violate("I22", `${where} retries a run that had not failed`);
   // A fork may have inherited the failure.
   if (history.isOfFork(run)) return;
