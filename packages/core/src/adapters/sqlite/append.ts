@@ -22,7 +22,8 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
   const sum = headSum(locator, folded, { length: at + 1, deleted: false });
   const order = dueOrder(head);
-  const fold = [...folded, order, sum];
+  const isAsleep = Number(head.wakeAt !== null && head.wakeAt > 0);
+  const fold = [...folded, order, sum, isAsleep];
   const claim = lease ? [lease.owner, thisProcess, now + lease.ttlMs] : [null, null, null];
   const { create, grow, growOn, growAndLease, addReader } = sql;
   const unmoved = [locator, at, dropped, head.createdAt];

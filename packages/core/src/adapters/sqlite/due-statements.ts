@@ -1,6 +1,7 @@
 /** The SQL of due runs: their order, and who drives them. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync } from "node:sqlite";
+import { numbered } from "./numbered.ts";
 
 /** The words of the partial indexes: a query that uses one repeats them. */
 export const isDueRow = "asleep = 0 AND wake_at IS NOT NULL AND deleted = 0";
@@ -58,32 +59,47 @@ export function dueWork(database: DatabaseSync) {
     isAnyAwake: database.prepare(
       `SELECT 1 FROM ${asleepRuns} WHERE workflow = ? AND wake_at <= ? AND ${isAsleep} LIMIT 1`,
     ),
-    firstFair: database.prepare(
+    firstFair: numbered(
+      database,
       `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND fair >= ?2 AND ${wanted} ORDER BY fair, due_order LIMIT 1`,
     ),
-    nextFair: database.prepare(
+    nextFair: numbered(
+      database,
       `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND fair > ?2 AND ${wanted} ORDER BY fair, due_order LIMIT 1`,
     ),
-    dueOfFair: database.prepare(
+    dueOfFair: numbered(
+      database,
       `SELECT * FROM ${dueRunsOf} WHERE workflow = ?1 AND fair = ?2 AND ${wanted} ORDER BY due_order, id LIMIT ?7`,
     ),
     /** The next key of `fair` with runs that are due, whether they have a driver or not. */
-    firstFairKey: database.prepare(
+    firstFairKey: numbered(
+      database,
       `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND ${isDueRow} ORDER BY fair LIMIT 1`,
     ),
-    fairKey: database.prepare(
+    fairKey: numbered(
+      database,
       `SELECT fair FROM ${dueRunsOf} WHERE workflow = ?1 AND fair > ?2 AND ${isDueRow} ORDER BY fair LIMIT 1`,
     ),
     // Not one statement for both: a condition with OR would walk over all slots before.
-    firstSlot: database.prepare(
+    firstSlot: numbered(
+      database,
       `SELECT slot FROM ${bySlot} AND slot >= ?7 AND ${wanted} ORDER BY slot, due_order LIMIT 1`,
     ),
-    nextSlot: database.prepare(
+    nextSlot: numbered(
+      database,
       `SELECT slot FROM ${bySlot} AND slot > ?7 AND ${wanted} ORDER BY slot, due_order LIMIT 1`,
     ),
-    dueOfSlot: database.prepare(
+    dueOfSlot: numbered(
+      database,
       `SELECT * FROM ${bySlot} AND slot = ?7 AND ${wanted} ORDER BY due_order, id LIMIT ?8`,
     ),
+    ...next(database),
+  };
+}
+
+/** Who drives runs, and when one is due next. */
+function next(database: DatabaseSync) {
+  return {
     driversOf: database.prepare(
       `SELECT DISTINCT process FROM ${drivenRuns} WHERE workflow = ? AND ${isDriven}`,
     ),
@@ -91,19 +107,23 @@ export function dueWork(database: DatabaseSync) {
     nextWorkflow: database.prepare(
       "SELECT min(workflow) AS name FROM runs INDEXED BY runs_by_workflow WHERE workflow > ?",
     ),
-    nextWake: database.prepare(
+    nextWake: numbered(
+      database,
       `SELECT wake_at AS at FROM ${asleepRuns} WHERE workflow = ?1 AND wake_at > ?2 AND ${isAsleep} ORDER BY wake_at LIMIT 1`,
     ),
-    nextWakeOf: database.prepare(
+    nextWakeOf: numbered(
+      database,
       `SELECT wake_at AS at FROM runs INDEXED BY runs_asleep_by_version
          WHERE workflow = ?1 AND wake_at > ?2 AND version = ?3 AND ${isAsleep} ORDER BY wake_at LIMIT 1`,
     ),
     // Runs that are due and have a driver or are quiet: as many as the fleet drives, not as many as wait.
-    nextVisible: database.prepare(
+    nextVisible: numbered(
+      database,
       `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOf}
          WHERE workflow = ?1 AND wake_at <= ?2 AND ${isDueRow} AND (?3 IS NULL OR version = ?3)`,
     ),
-    nextVisibleAsleep: database.prepare(
+    nextVisibleAsleep: numbered(
+      database,
       `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${asleepRuns}
          WHERE workflow = ?1 AND wake_at <= ?2 AND ${isAsleep} AND (?3 IS NULL OR version = ?3)`,
     ),

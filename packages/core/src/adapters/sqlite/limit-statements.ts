@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { asleepRuns, isAsleep, isDueRow } from "./due-statements.ts";
+import { numbered } from "./numbered.ts";
 
 /** The words of the partial indexes: a query that uses one repeats them. */
 const ofSlot = "slot IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0";
@@ -43,7 +44,8 @@ export function limiting(database: DatabaseSync) {
          WHERE workflow = ? AND slot = ? AND locator <> ? AND ${holdsSlot}`,
     ),
     /** Runs that are due, driven or not, by slot. */
-    dueInSlots: database.prepare(
+    dueInSlots: numbered(
+      database,
       `SELECT workflow, slot, count(*) AS runs FROM (
          SELECT workflow, slot FROM runs INDEXED BY runs_by_slot WHERE slot IS NOT NULL AND ${isDueRow} AND wake_at <= ?1
          UNION ALL
@@ -65,7 +67,8 @@ function texting(database: DatabaseSync) {
     dropTexts: database.prepare(
       "DELETE FROM limit_texts WHERE name IN (SELECT name FROM limit_texts WHERE until <= ? LIMIT 8)",
     ),
-    texts: database.prepare(
+    texts: numbered(
+      database,
       "SELECT name, value FROM limit_texts WHERE until > ?1 AND name >= ?2 AND name < ?2 || char(1114111) ORDER BY name",
     ),
   };

@@ -5,13 +5,14 @@ import { dueSinceOf, noted } from "../../ports/storage-kit.ts";
 import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
+import { numbered } from "./numbered.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 export type Statements = ReturnType<typeof statements>;
 
 const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, due_order = ?, head_sum = ?,
-         asleep = ifnull(?2 > 0, 0), length = length + 1, quiet_until = 0`;
+         asleep = ?, length = length + 1, quiet_until = 0`;
 /** How many batches a journal has, with those that were dropped. */
 const wholeLength = "length + ifnull(dropped, 0)";
 /** Matches the same run at the same length, and not an earlier run with its id. */
@@ -28,8 +29,8 @@ function appending(database: DatabaseSync) {
   return {
     create: database.prepare(
       `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
-         about_sum, status, wake_at, updated_at, steps, due_order, head_sum, owner, process, lease_until, length, asleep)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ifnull(?10 > 0, 0)) ON CONFLICT (locator) DO NOTHING`,
+         about_sum, status, wake_at, updated_at, steps, due_order, head_sum, asleep, owner, process, lease_until, length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
     ),
     grow: database.prepare(`${grown} ${unmoved}`),
     // Most appends change neither the status nor the driver. Naming no indexed column, this one writes two pages less.
@@ -160,7 +161,8 @@ function dropping(database: DatabaseSync) {
     shiftNames: database.prepare("UPDATE named SET position = position - ? WHERE locator = ?"),
     dropAgain: database.prepare("DELETE FROM named_again WHERE locator = ?"),
     dropChapters: database.prepare("DELETE FROM chapters WHERE locator = ? AND position < ?"),
-    shorten: database.prepare(
+    shorten: numbered(
+      database,
       `UPDATE runs SET length = length - ?1, starts_at = starts_at - ?1, dropped = ?2, chapter_sum = ?3, head_sum = ?4
          WHERE locator = ?5`,
     ),
