@@ -9,7 +9,7 @@ import { build, type Metafile } from "esbuild";
 import { root } from "./lib/workspace.ts";
 
 /** In bytes, gzipped (docs/decisions/0019, 0024, 0035 and 0040); what is built on the kernel has no limit of its own yet. */
-const limits: Readonly<Record<string, number>> = { durable: 48_534, kernel: 50_000 };
+const limits: Readonly<Record<string, number>> = { durable: 49_600, kernel: 51_300 };
 /** Exports that stand on the kernel and are left out of it. */
 const onTop = [
   "createWorker",
