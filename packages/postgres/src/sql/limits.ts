@@ -169,8 +169,8 @@ export const slotUseText = (schema: string): string => {
   return `
   SELECT s.workflow, s.slot, sum(s.taken)::int AS taken, sum(s.waiting)::int AS waiting FROM (
     SELECT r.workflow, r.slot, coalesce(r.lease_until > ${now}, false)::int AS taken,
-        (NOT coalesce(r.lease_until > ${now}, false) AND r.wake_at <= ${now})::int AS waiting
-      FROM ${schema}.runs r WHERE r.slot IS NOT NULL AND r.held AND r.wake_at IS NOT NULL AND NOT r.deleted
+        (NOT coalesce(r.lease_until > ${now}, false) AND coalesce(r.wake_at <= ${now}, false))::int AS waiting
+      FROM ${schema}.runs r WHERE r.slot IS NOT NULL AND r.held AND NOT r.deleted
     UNION ALL
     SELECT r.workflow, r.slot, 0, 1 FROM ${schema}.runs r
       WHERE r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted

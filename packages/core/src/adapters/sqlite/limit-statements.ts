@@ -43,14 +43,19 @@ export function limiting(database: DatabaseSync) {
       `SELECT process, lease_until, claimed_until FROM runs INDEXED BY runs_in_slots
          WHERE workflow = ? AND slot = ? AND locator <> ? AND ${holdsSlot}`,
     ),
-    /** Runs that are due, driven or not, by slot. */
+    /** Runs that have a slot, or were claimed for it. */
+    heldInSlots: database.prepare(
+      `SELECT workflow, slot, process, lease_until, wake_at FROM runs INDEXED BY runs_in_slots WHERE ${holdsSlot}`,
+    ),
+    /** Runs that are due and have no lease, by slot. */
     dueInSlots: numbered(
       database,
       `SELECT workflow, slot, count(*) AS runs FROM (
-         SELECT workflow, slot FROM runs INDEXED BY runs_by_slot WHERE slot IS NOT NULL AND ${isDueRow} AND wake_at <= ?1
+         SELECT workflow, slot, lease_until FROM runs INDEXED BY runs_by_slot
+           WHERE slot IS NOT NULL AND ${isDueRow} AND wake_at <= ?1
          UNION ALL
-         SELECT workflow, slot FROM ${asleepRuns} WHERE slot IS NOT NULL AND ${isAsleep} AND wake_at <= ?1
-       ) GROUP BY workflow, slot ORDER BY workflow, slot`,
+         SELECT workflow, slot, lease_until FROM ${asleepRuns} WHERE slot IS NOT NULL AND ${isAsleep} AND wake_at <= ?1
+       ) WHERE lease_until IS NULL OR lease_until <= ?1 GROUP BY workflow, slot`,
     ),
     ...texting(database),
   };

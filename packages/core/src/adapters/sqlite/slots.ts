@@ -64,13 +64,28 @@ export function isFull(sql: Statements, run: Row, slots: SlotLimits | undefined,
   return full;
 }
 
-/** What is taken and waits, of all slots that have due runs. */
+/** What is taken and waits, of all slots that have due runs or drivers. */
 function slotUse(sql: Statements, now: number): SlotUse[] {
-  return (sql.dueInSlots.all(now) as Row[]).map((row) => {
+  const uses = new Map<string, { workflow: string; slot: string; taken: number; waiting: number }>();
+  const add = (row: Row, taken: number, waiting: number): void => {
     const [workflow, slot] = [String(row["workflow"]), String(row["slot"])];
-    const { driven: taken } = useOf(sql, { workflow, slot }, now);
-    return { workflow, slot, taken, waiting: Math.max(0, Number(row["runs"]) - taken) };
-  });
+    const key = JSON.stringify([workflow, slot]);
+    const use = uses.get(key) ?? { workflow, slot, taken: 0, waiting: 0 };
+    use.taken += taken;
+    use.waiting += waiting;
+    uses.set(key, use);
+  };
+  for (const row of sql.heldInSlots.all() as Row[]) {
+    if (Number(row["lease_until"]) <= now) continue;
+    const hasDied = isDead(String(row["process"]));
+    const isDue = row["wake_at"] !== null && Number(row["wake_at"]) <= now;
+    add(row, Number(!hasDied), Number(hasDied && isDue));
+  }
+  for (const row of sql.dueInSlots.all(now) as Row[]) add(row, 0, Number(row["runs"]));
+  return [...uses]
+    .filter(([, { taken, waiting }]) => taken + waiting > 0)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, use]) => use);
 }
 
 interface Access {
