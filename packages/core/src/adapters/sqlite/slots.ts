@@ -39,18 +39,18 @@ export function keepFlow(sql: Statements, { locator, position, head: { flow } }:
   sql.setFlow.run(JSON.stringify(flow), flow.slot ?? null, flow.singleton ?? null, flow.fair ?? "", locator);
 }
 
-/** How many runs have this slot now, and which of their processes are dead. */
+/** How many runs have this slot now, those of dead processes left out. */
 export function useOf(
   sql: Statements,
   { workflow, slot, but = "" }: { readonly workflow: string; readonly slot: string; readonly but?: string },
   now: number,
-): { readonly driven: number; readonly claimed: number; readonly dead: string[] } {
+): { readonly driven: number; readonly claimed: number } {
   const rows = sql.inSlot.all(workflow, slot, but) as Row[];
   const processes = new Set(rows.map(({ process }) => String(process)));
   const dead = [...processes].filter(isDead);
   const live = rows.filter(({ process }) => !dead.includes(String(process)));
   const count = (until: string): number => live.filter((row) => Number(row[until]) > now).length;
-  return { driven: count("lease_until"), claimed: count("claimed_until"), dead };
+  return { driven: count("lease_until"), claimed: count("claimed_until") };
 }
 
 /** True when other runs have all slots of this one; its claim is over then. */
