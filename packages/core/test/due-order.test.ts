@@ -3,6 +3,7 @@
 import { createApp, durable, MemoryBucket, RemoteStorage, type RunHead } from "@durable/core";
 import { describe, expect, it } from "vitest";
 import { lab, pause, sqliteLab, tokenOf, type Lab } from "./support/behaviour-lab.ts";
+import { countingStorage } from "@durable/testing";
 import { open } from "./support/worker-lab.ts";
 import { numbered, record } from "./support/worker-runs.ts";
 
@@ -153,6 +154,35 @@ describe.each(Object.entries(labs))("on %s", (_, makeLab) => {
     await base.world.advance(59_000);
     expect(await headOf()).toMatchObject(delayed);
     expect(await base.world.run(app.get("r").result())).toBe("early");
+  });
+
+  it("a delayed run stays one when a sender's clock is ahead of its time", async () => {
+    const base = makeLab();
+    const flow = durable("job", (ctx) => ctx.receive("go"));
+    const app = createApp({ ...base, workflows: [flow] });
+    const startAt = base.world.now() + 60_000;
+    await app.start("job", undefined, { id: "r", at: startAt });
+    const ahead = { ...base.world, now: () => base.world.now() + 300_000 };
+    await createApp({ ...base, world: ahead, workflows: [flow] }).send("r", "go", "early");
+    expect((await app.list()).runs).toMatchObject([
+      { status: "suspended", wakeAt: startAt, dueSince: startAt },
+    ]);
+  });
+
+  it("a worker whose clock is behind does not ask for a run before its time again and again", async () => {
+    const base = makeLab();
+    const flow = durable("job", (ctx) => ctx.step("work", () => "done"));
+    const app = createApp({ ...base, workflows: [flow] });
+    await app.start("job", undefined, { id: "r", at: base.world.now() + 60_000 });
+    const ahead = { ...base.world, now: () => base.world.now() + 300_000 };
+    const early = createApp({ ...base, world: ahead, workflows: [] }).get("r");
+    await early.pause();
+    await early.unpause();
+    const storage = countingStorage(base.storage);
+    open(base, [flow], { concurrency: 1, storage });
+    for (let second = 0; second < 50; second++) await base.world.advance(1_000);
+    expect(storage.counts.leases).toBeLessThan(30);
+    expect(await base.world.run(app.get("r").result())).toBe("done");
   });
 });
 

@@ -35,7 +35,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
   if (flow !== undefined) summary.flow = flow;
-  const waits = !begun && waitsFor(summary.flow?.startAt, fact, at);
+  const waits = !begun && staysDelayed(summary, fact, at);
   const goesOn = fact.kind === "run.unpaused" || fact.kind === "run.cancelling";
   const isPaused = fact.kind === "run.paused" || (status === "paused" && !goesOn);
   // A journal without a workflow is never due.
@@ -95,10 +95,12 @@ function wake(summary: Summary, wakeAt: number | null, at: number): void {
   summary.wakeAt = wakeAt;
 }
 
-/** True when a run has a time to begin, and this fact, at its time, does not begin it. */
-function waitsFor(startAt: number | undefined, fact: Fact<Json>, at: number): boolean {
+/** True when a run has a time to begin, and this fact does not begin it, whatever the clock of its writer. */
+function staysDelayed({ flow, status, wakeAt }: Summary, fact: Fact<Json>, at: number): boolean {
+  const { startAt } = flow ?? {};
   if (startAt === undefined || fact.kind === "run.continued") return false;
-  return "flow" in fact || (startAt > at && fromOutside.has(fact.kind));
+  const isDelayed = (status === "suspended" && wakeAt === startAt) || startAt > at;
+  return "flow" in fact || (isDelayed && fromOutside.has(fact.kind));
 }
 
 /** What others record in a run, whether it has begun or not. */

@@ -243,7 +243,7 @@ export async function admit(
   for (let leased: LeasedRun | null = first; ; leased = null) {
     const early = (isUnbegun(journal) ? (journal.state.summary.flow?.startAt ?? 0) : 0) - world.now();
     if (early > 0 && journal.state.end === null) {
-      await leased?.lease.release();
+      await leased?.lease.release(Math.min(early, earlyMs));
       if (!waits || early > host.patienceMs) return () => outcomeWithChildren(host, journal, false);
       await host.changed(journal, world.now() + early);
       await journal.refresh();
@@ -272,9 +272,9 @@ export async function admit(
 
 /** Lets a run begin: `null`; 0 when it must be looked at again; otherwise in how many milliseconds its turn comes. */
 async function begin({ host, definition, journal }: Admission, { lease }: LeasedRun): Promise<number | null> {
-  const startAt = journal.state.summary.flow?.startAt ?? 0;
-  if (startAt > host.world.now()) {
-    await lease.release();
+  const early = (journal.state.summary.flow?.startAt ?? 0) - host.world.now();
+  if (early > 0) {
+    await lease.release(Math.min(early, earlyMs));
     return 0;
   }
   const turn = turnIn(journal.entries);
@@ -324,6 +324,12 @@ async function queued(
 function written(fact: Fact<Json>, host: Host): WrittenFact {
   return writeFact(fact, host.world.now());
 }
+
+/**
+ * How long a run that is due for its storage, and not by the clock here, is left alone. Otherwise a worker would take it
+ * again at once; a longer time would also keep it from processes whose clocks are right.
+ */
+const earlyMs = 5_000;
 
 /** The shortest and the longest pause between two attempts to get a slot. */
 const [shortestMs, longestMs] = [25, 500];

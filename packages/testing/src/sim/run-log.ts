@@ -265,7 +265,15 @@ export function statusAfter(
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
   // A run whose time has not come is parked, too, whatever others tell it.
   const isTold = /^(message\.sent|suspend\.answered|run\.unpaused)$/.test(kind);
-  const isToldEarly = isTold && (flowOf(entries())?.startAt ?? 0) > entry.at;
+  const isToldEarly = isTold && isEarly(entries(), entry, status);
   const waits = (flow?.startAt !== undefined || isToldEarly) && begun !== true && kind !== "run.continued";
   return kind === "run.suspended" || waits ? "suspended" : "running";
+}
+
+/** The clock of the writer, or a park that still lasts, says that the time of the run has not come. */
+function isEarly(entries: readonly WrittenEntry[], { at }: WrittenEntry, status: RunLog["status"]): boolean {
+  const { startAt } = flowOf(entries) ?? {};
+  if (startAt === undefined) return false;
+  const park = entries.findLast(({ kind }) => kind === "run.suspended");
+  return startAt > at || (status === "suspended" && (park === undefined || wakeOf(park) === startAt));
 }
