@@ -169,6 +169,20 @@ describe.each(Object.entries(labs))("on %s", (_, makeLab) => {
     ]);
   });
 
+  it("a run that has begun stays so when a sender's clock is behind its time", async () => {
+    const base = makeLab();
+    const flow = durable("job", (ctx) => ctx.receive("go"));
+    const app = createApp({ ...base, workflows: [flow] });
+    await app.start("job", undefined, { id: "r", at: base.world.now() + 1_000 });
+    open(base, [flow]);
+    await base.world.advance(5_000);
+    const behind = { ...base.world, now: () => base.world.now() - 60_000 };
+    await createApp({ ...base, world: behind, workflows: [] }).send("r", "go", "there");
+    expect((await app.list()).runs).toMatchObject([{ status: "running", wakeAt: 0 }]);
+    await base.world.advance(6_000);
+    expect(await app.get("r").outcome()).toMatchObject({ status: "completed", output: "there" });
+  });
+
   it("a worker whose clock is behind does not ask for a run before its time again and again", async () => {
     const base = makeLab();
     const flow = durable("job", (ctx) => ctx.step("work", () => "done"));

@@ -95,16 +95,17 @@ function wake(summary: Summary, wakeAt: number | null, at: number): void {
   summary.wakeAt = wakeAt;
 }
 
-/** True when a run has a time to begin, and this fact does not begin it, whatever the clock of its writer. */
+/**
+ * True when a run has a time to begin, and this fact does not begin it. A message does not ask the clock of its sender, which
+ * may be wrong. When a pause ends, only the clock tells: if it is ahead, the driver waits; if it is behind, the run does.
+ */
 function staysDelayed({ flow, status, wakeAt }: Summary, fact: Fact<Json>, at: number): boolean {
   const { startAt } = flow ?? {};
   if (startAt === undefined || fact.kind === "run.continued") return false;
-  const isDelayed = (status === "suspended" && wakeAt === startAt) || startAt > at;
-  return "flow" in fact || (isDelayed && fromOutside.has(fact.kind));
+  if (fact.kind === "run.unpaused") return startAt > at;
+  const isTold = fact.kind === "message.sent" || fact.kind === "suspend.answered";
+  return "flow" in fact || (isTold && status === "suspended" && wakeAt === startAt);
 }
-
-/** What others record in a run, whether it has begun or not. */
-const fromOutside: ReadonlySet<string> = new Set(["message.sent", "suspend.answered", "run.unpaused"]);
 
 function begin(
   summary: Summary,

@@ -270,10 +270,15 @@ export function statusAfter(
   return kind === "run.suspended" || waits ? "suspended" : "running";
 }
 
-/** The clock of the writer, or a park that still lasts, says that the time of the run has not come. */
-function isEarly(entries: readonly WrittenEntry[], { at }: WrittenEntry, status: RunLog["status"]): boolean {
+/** After a pause, the clock of the writer says whether the time of the run has come. Others do not change it. */
+function isEarly(
+  entries: readonly WrittenEntry[],
+  { kind, at }: WrittenEntry,
+  status: RunLog["status"],
+): boolean {
   const { startAt } = flowOf(entries) ?? {};
   if (startAt === undefined) return false;
-  const park = entries.findLast(({ kind }) => kind === "run.suspended");
-  return startAt > at || (status === "suspended" && (park === undefined || wakeOf(park) === startAt));
+  if (kind === "run.unpaused") return startAt > at;
+  const last = entries.findLast((entry) => /^run\.(suspended|unpaused)$/.test(entry.kind));
+  return status === "suspended" && (last?.kind !== "run.suspended" || wakeOf(last) === startAt);
 }
