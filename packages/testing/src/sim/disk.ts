@@ -23,6 +23,7 @@ import {
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
 import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
+import { judgeLapse } from "./lateness.ts";
 import { judgeBatch } from "./batch-checks.ts";
 import { ScheduleDisk } from "./schedule-checks.ts";
 import { judgePurged, judgeReaders } from "./purge-checks.ts";
@@ -104,6 +105,7 @@ export class Disk {
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
     if (this.full) {
       this.#history.meet("fault disk full");
+      this.#history.steady.disturb(process.name, 60_000);
       throw new DurableError("storage-full", "The disk is full.");
     }
     try {
@@ -216,7 +218,11 @@ export class Disk {
     const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs, claim.slots);
     this.#claimed.delete(locator);
     if (granted?.full === true) this.#history.meet("a run without a free slot");
-    else if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
+    else if (granted !== null) {
+      const before = this.#history.leases.lapsed(locator, claim.owner);
+      if (before !== null) judgeLapse(this.#history, this.#history.latest(locator), before);
+      this.#history.leases.granted(process.name, locator, claim);
+    }
     return granted;
   }
 

@@ -6,6 +6,7 @@
 
 import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
+import { Steadiness } from "./lateness.ts";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { QueuedStart } from "./plan.ts";
 import type { ReplayPass } from "./replay-pass.ts";
@@ -114,6 +115,8 @@ export interface HistoryOptions {
   readonly codeChanges: boolean;
   readonly clocksMove: boolean;
   readonly foreign: boolean;
+  /** Time passes while processes compute. */
+  readonly busy: boolean;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -146,6 +149,7 @@ export class History {
   /** Lives of processes that are over. */
   readonly dead = new Set<string>();
   readonly leases: LeaseNotes;
+  readonly steady: Steadiness;
   /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: ReplayPass[] = [];
@@ -180,6 +184,7 @@ export class History {
   constructor(now: () => number, options: HistoryOptions) {
     this.#now = now;
     this.leases = new LeaseNotes(now);
+    this.steady = new Steadiness(now, options.busy);
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;

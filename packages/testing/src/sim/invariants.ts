@@ -29,4 +29,6 @@ export const invariants: Readonly<Record<string, string>> = {
   I34: "no run begins before its time, and no more begin than their rate allows",
   I35: "no more attempts are made under a limit than it allows",
   I36: "one open run for a key, and the input of a run that has begun stays",
+  I37: "a driver that nothing disturbs keeps its lease",
+  I38: "what is due begins soon, once nothing disturbs it",
 };

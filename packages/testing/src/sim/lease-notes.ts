@@ -6,10 +6,11 @@
 /** A driver tries an append that fails a few times before it stops. */
 const refusalsInARow = 4;
 
-interface NotedLease {
+export interface NotedLease {
   readonly owner: string;
   readonly process: string;
   readonly until: number;
+  readonly ttlMs: number;
   /** When its owner got it. */
   readonly since: number;
 }
@@ -43,7 +44,7 @@ export class LeaseNotes {
       this.#overtaken.add(`${before.process} ${locator}`);
     this.#overtaken.delete(`${process} ${locator}`);
     const since = isLive ? before.since : this.#now();
-    this.#leases.set(locator, { owner, process, since, until: this.#now() + ttlMs });
+    this.#leases.set(locator, { owner, process, since, ttlMs, until: this.#now() + ttlMs });
   }
 
   /** The driver has released its lease, as it meant to. */
@@ -76,6 +77,12 @@ export class LeaseNotes {
   isHeldBy(process: string, locator: string): boolean {
     const lease = this.#leases.get(locator);
     return lease?.process === process && lease.until > this.#now();
+  }
+
+  /** The lease that has expired, of another driver than this one. */
+  lapsed(locator: string, owner: string): NotedLease | null {
+    const lease = this.#leases.get(locator);
+    return lease !== undefined && lease.owner !== owner && lease.until <= this.#now() ? lease : null;
   }
 
   /** When the process that has the lease of a run got it. */

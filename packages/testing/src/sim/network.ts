@@ -132,6 +132,8 @@ export class Network {
         : (this.#only.get(name) ?? null);
     if (fault === null) return null;
     this.happened.push(`${name} ${fault}`);
+    // A request that stalls does so for less than two leases.
+    process.history.steady.disturb(process.name, 4 * this.#options.leaseMs);
     process.history.meet(`fault ${fault}`);
     return fault;
   }

@@ -32,6 +32,7 @@ export function performAction(cluster: Cluster, action: Action): void {
       return void scheduler.after(ms, null, () => life.process.kill("ended"));
     case "pause":
       life.process.pausedUntil = scheduler.now + ms;
+      history.steady.disturb(life.process.name, 2 * ms);
       return;
     case "set-clock":
       life.process.skewMs += target % 2 === 0 ? ms : -ms;
@@ -60,7 +61,8 @@ async function interfere(cluster: Cluster, life: ProcessLife, action: Action): P
   if (kind === "purge") return purge(life, target);
   if (kind === "pause-workflow") return pauseWorkflow(cluster, life, action);
   if (isOfSchedule(action)) return steerSchedule(cluster, life, action);
-  const runs = history.runs.filter((run) => !isStrange(run));
+  const { of } = action;
+  const runs = history.runs.filter((run) => !isStrange(run) && (of === undefined || run.workflow === of));
   const run = runs[target % Math.max(1, runs.length)];
   if (run === undefined || !life.process.alive) return;
   const { app } = life;

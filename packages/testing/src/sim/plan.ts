@@ -58,6 +58,8 @@ export interface Action {
   readonly at: number;
   readonly target: number;
   readonly ms: number;
+  /** Only runs of this workflow are meant. */
+  readonly of?: string;
 }
 
 /** A schedule of a plan. */

@@ -78,6 +78,7 @@ export class Process implements Owner {
     this.skewMs = parts.skewMs;
     this.#died = parts.died;
     const { scheduler } = parts;
+    parts.history.steady.disturb(parts.name);
     this.world = {
       now: () => {
         if (this.alive) scheduler.pass(parts.passing?.() ?? 0);

@@ -5,19 +5,21 @@
 
 import type { HostOptions, StartOptions } from "@durable/core";
 import { seeded, type Random } from "../random.ts";
-import type { Plan, QueuedStart, QueuePlan } from "./plan.ts";
+import type { Action, Plan, QueuedStart, QueuePlan } from "./plan.ts";
 import type { Program } from "./program.ts";
-import type { Tree } from "./tree.ts";
+import { changedTree, type Tree } from "./tree.ts";
 
 /** The name of the limit, and of the steps under it. */
 const [service, limitedStep] = ["service", "call"];
 /** What such a step reserves where the limit counts tokens. */
 const tokensEach = 10;
 
-/** The same plan, in one of eight with such a workflow. */
+const workflow = "flow-of-the-queue";
+
+/** The same plan, in most cases with such a workflow, and with an operator who interferes with its runs. */
 export function withQueue(seed: number, plan: Plan): Plan {
   const random = seeded(seed * 3_628_273_133 + 13);
-  if (!random.chance(0.125)) return plan;
+  if (!random.chance(0.55)) return plan;
   const queue: QueuePlan = {
     flow: plan.flows.length,
     ...(random.chance(0.6)
@@ -26,12 +28,27 @@ export function withQueue(seed: number, plan: Plan): Plan {
     ...(random.chance(0.6) ? { limit: drawnLimit(random) } : {}),
     starts: Array.from({ length: random.between(4, 9) }, (_, i) => drawnStart(random, i)),
   };
-  const tree = queuedTree(random, queue);
+  const tree = queuedTree(random, queue, plan.calm);
+  const changed = random.chance(0.5) ? changedTree(random, tree) : tree;
   return {
     ...plan,
-    flows: [...plan.flows, { name: "flow-of-the-queue", tree, changed: tree, compatible: true }],
+    flows: [...plan.flows, { name: workflow, tree, changed, ...(changed === tree && { compatible: true }) }],
     queue,
+    actions: [...plan.actions, ...interference(random)].toSorted((a, b) => a.at - b.at),
   };
+}
+
+/** What happens to the runs while they wait, or work. */
+function interference(random: Random): Action[] {
+  if (random.chance(0.4)) return [];
+  const kinds = ["cancel", "cancel", "fork", "retry-run", "pause-run", "delete", "advance"] as const;
+  return Array.from({ length: random.between(1, 6) }, () => ({
+    kind: random.pick(kinds),
+    at: random.between(500, 15_000),
+    target: random.between(0, 99),
+    ms: random.pick([300, 5_000]),
+    of: workflow,
+  }));
 }
 
 function drawnLimit(random: Random): NonNullable<QueuePlan["limit"]> {
@@ -53,9 +70,14 @@ function drawnStart(random: Random, number: number): QueuedStart {
   return { ...start, [kind]: random.pick(["a", "b"]), ...(kind === "debounce" ? { delayMs: ms } : {}) };
 }
 
-function queuedTree(random: Random, { limit }: QueuePlan): Tree {
+function queuedTree(random: Random, { limit }: QueuePlan, calm: boolean): Tree {
   const step = { kind: "step", fails: 0, timeoutMs: null, typed: false } as const;
-  const call = { ...step, name: limitedStep, ms: random.pick([50, 700]), fails: random.pick([0, 0, 1]) };
+  const call = {
+    ...step,
+    name: limitedStep,
+    ms: random.pick([50, 700, 6_000, 20_000]),
+    fails: random.pick(calm ? [0, 0, 1] : [0, 0, 1, 9]),
+  };
   return {
     kind: "sequence",
     nodes: [

@@ -127,13 +127,15 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
 }
 
 /** What the checks know of a plan. */
-function traitsOf({ encrypted, foreign, actions }: Plan): {
+function traitsOf({ encrypted, foreign, actions, busy }: Plan): {
   readonly sealed: boolean;
   readonly foreign: boolean;
   readonly clocksMove: boolean;
   readonly codeChanges: boolean;
+  readonly busy: boolean;
 } {
   return {
+    busy: busy === true,
     sealed: encrypted === true,
     foreign: foreign === true,
     clocksMove: actions.some(({ kind }) => kind === "set-clock"),
