@@ -219,7 +219,7 @@ export class Disk {
     this.#claimed.delete(locator);
     if (granted?.full === true) this.#history.meet("a run without a free slot");
     else if (granted !== null) {
-      const before = this.#history.leases.lapsed(locator, claim.owner);
+      const before = this.#history.leases.lapsed(locator);
       if (before !== null) judgeLapse(this.#history, this.#history.latest(locator), before);
       this.#history.leases.granted(process.name, locator, claim);
     }

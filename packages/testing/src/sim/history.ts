@@ -167,8 +167,12 @@ export class History {
   readonly queued: { readonly start: QueuedStart; readonly runId: string }[] = [];
   /** Steps before which the code logs, and whether that was written. */
   readonly lines = new Map<string, boolean>();
-  /** Attempts under a limit that are under way, and until when their permits last. */
-  readonly permitted = new Set<{ readonly process: string; readonly until: number }>();
+  /** Attempts under a limit that are under way, and how long their permits last, if nobody moves them on. */
+  readonly permitted = new Set<{
+    readonly process: string;
+    readonly since: number;
+    readonly until: number;
+  }>();
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */

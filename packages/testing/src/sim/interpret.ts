@@ -228,13 +228,20 @@ async function afterForeign(
   return got;
 }
 
-function cleanUp({ name, ms }: Tree & { kind: "cleanup" }, ctx: Context, { environment }: Frame): void {
+function cleanUp(
+  { name, ms, sleepMs, node, timeoutMs = 600_000 }: Tree & { kind: "cleanup" },
+  ctx: Context,
+  frame: Frame,
+): void {
+  const { environment } = frame;
   ctx.onCancel(
     async (c) => {
       await c.step("first", () => environment.pause(ms).then(() => environment.nonce()));
+      if (sleepMs !== undefined) await c.sleep(sleepMs);
+      if (node !== undefined) await interpret(node, c, childFrame(frame, 0));
       await c.step("second", () => environment.nonce());
     },
-    { name, timeout: "10 minutes" },
+    { name, timeout: timeoutMs },
   );
 }
 

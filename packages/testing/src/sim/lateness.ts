@@ -36,7 +36,7 @@ export class Steadiness {
   }
 }
 
-/** Runs when a driver gets a lease that another one had. */
+/** Runs when a driver gets a lease that it, or another one, had before. */
 export function judgeLapse(history: History, run: RunLog | undefined, before: NotedLease): void {
   const { process, owner, since, until, ttlMs } = before;
   // It was given back: a driver asks for no time then.

@@ -79,10 +79,10 @@ export class LeaseNotes {
     return lease?.process === process && lease.until > this.#now();
   }
 
-  /** The lease that has expired, of another driver than this one. */
-  lapsed(locator: string, owner: string): NotedLease | null {
+  /** The lease of a run that has expired, and was not released. */
+  lapsed(locator: string): NotedLease | null {
     const lease = this.#leases.get(locator);
-    return lease !== undefined && lease.owner !== owner && lease.until <= this.#now() ? lease : null;
+    return lease !== undefined && lease.until <= this.#now() ? lease : null;
   }
 
   /** When the process that has the lease of a run got it. */

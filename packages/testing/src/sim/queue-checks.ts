@@ -84,8 +84,10 @@ export function takePermit(process: Process, plan: Plan, { run, key }: Body): ()
   const { limit } = plan.queue ?? {};
   if (limit === undefined || !isLimited(plan, run?.workflow, key)) return () => {};
   const { history, scheduler, lastSwap } = process;
+  // A call may outlast its first permit, which a process that nothing disturbs moves on.
   const others = [...history.permitted].filter(
-    ({ process: its, until }) => until > scheduler.now && !history.dead.has(its),
+    ({ process: its, since, until }) =>
+      (until > scheduler.now || history.steady.has(its, since)) && !history.dead.has(its),
   );
   if (others.length > 0) history.meet("two attempts under a limit at the same time");
   // If its reply was not the last one, nothing shows which permit it has. It lasts for a lease from when it was asked for.
@@ -96,7 +98,7 @@ export function takePermit(process: Process, plan: Plan, { run, key }: Body): ()
       "I35",
       `run ${run?.runId}: ${others.length} other attempts are under way, of ${limit.concurrent}`,
     );
-  const own = { process: process.name, until };
+  const own = { process: process.name, since: scheduler.now, until };
   history.permitted.add(own);
   return () => void history.permitted.delete(own);
 }

@@ -4,7 +4,7 @@
  * test/sim.test.ts.
  */
 
-import { seeded } from "../random.ts";
+import { seeded, type Random } from "../random.ts";
 import { childrenOf, withChild, type Tree } from "./tree.ts";
 
 /** How a step is undone: how long it takes, and how many attempts fail; 9 for one that always fails. */
@@ -13,7 +13,7 @@ type UndoPlan = NonNullable<Extract<Tree, { kind: "step" }>["compensate"]>;
 const names = ["plan", "draft", "check", "file", "pay"] as const;
 
 /** The same workflows, each in two versions, with what undoes them; in most plans they stay as they are. */
-export function withUndo<V extends { readonly tree: Tree; readonly changed: Tree }>(
+export function withUndo<V extends { readonly name: string; readonly tree: Tree; readonly changed: Tree }>(
   seed: number,
   flows: readonly V[],
 ): V[] {
@@ -26,12 +26,31 @@ export function withUndo<V extends { readonly tree: Tree; readonly changed: Tree
       .map((name) => [name, { ms: random.pick([0, 5, 700]), fails: random.pick([0, 0, 0, 1, 9]) }]),
   );
   const cleansUp = random.chance(0.7) ? { ms: random.pick([0, 60, 3_000]), late: random.chance(0.5) } : null;
-  const change = (tree: Tree): Tree => registered(undoing(tree, undone, cleansUp), cleansUp);
-  return flows.map((flow) => ({ ...flow, tree: change(flow.tree), changed: change(flow.changed) }));
+  const slow = random.chance(0.5) ? slowness(random) : {};
+  const hasChild = random.chance(0.3);
+  return flows.map((flow) => {
+    const node = hasChild ? { node: helper(`helper-tidies-${flow.name}`) } : {};
+    const own = cleansUp && { ...cleansUp, ...slow, ...node };
+    const change = (tree: Tree): Tree => registered(undoing(tree, undone, own), own);
+    return { ...flow, tree: change(flow.tree), changed: change(flow.changed) };
+  });
 }
 
-interface CleansUp {
-  readonly ms: number;
+/** A clean-up that parks, and may take longer than its time. */
+function slowness(random: Random): Pick<CleansUp, "sleepMs" | "timeoutMs"> {
+  return {
+    ...(random.chance(0.7) ? { sleepMs: random.pick([5, 4_000, 50_000]) } : {}),
+    ...(random.chance(0.5) ? { timeoutMs: random.pick([1_500, 20_000]) } : {}),
+  };
+}
+
+function helper(name: string): Tree {
+  const step = { kind: "step", name: "help", ms: 300, fails: 0, timeoutMs: null, typed: false } as const;
+  const node: Tree = { kind: "sequence", nodes: [step, { kind: "sleep", name: "nap", ms: 4_000 }] };
+  return { kind: "child", name, node };
+}
+
+interface CleansUp extends Pick<Tree & { kind: "cleanup" }, "ms" | "sleepMs" | "timeoutMs" | "node"> {
   readonly late: boolean;
 }
 
@@ -50,6 +69,7 @@ function registered(tree: Tree, cleansUp: CleansUp | null): Tree {
   if (cleansUp === null) return tree;
   if (tree.kind === "chapters")
     return { ...tree, nodes: tree.nodes.map((node) => registered(node, cleansUp)) };
-  const node = { kind: "cleanup", name: "tidy", ms: cleansUp.ms } as const;
-  return { kind: "sequence", nodes: cleansUp.late ? [node, tree, node] : [node, tree] };
+  const { late, ...own } = cleansUp;
+  const node = { kind: "cleanup", name: "tidy", ...own } as const;
+  return { kind: "sequence", nodes: late ? [node, tree, node] : [node, tree] };
 }

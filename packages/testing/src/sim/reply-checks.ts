@@ -53,13 +53,14 @@ function mayFit(
   // Before the wait is open, only the code knows whether it checks its answers.
   const isFree =
     opened === undefined ? how === "resume" : (opened.schema ?? null) === null && opened.checked !== true;
+  const isKnown = run !== undefined && history.known.has(run.workflow);
   const sent = history.answers.filter((other) => other.run === run && other.key === key && other.valid);
   return ({ kind, value, rejects }) =>
     kind === "suspend.answered" &&
     (isFree ||
       rejects === true ||
-      // The same value waits for its check.
-      (how === "deliver" && isOne(own, value)) ||
+      // The same value waits for its check, by code that a process which resumes may not have.
+      ((how === "deliver" || !isKnown) && isOne(own, value)) ||
       sent.some((other) => isOne(other.value, value)));
 }
 

@@ -80,7 +80,7 @@ function describeNode(tree: Tree): string {
     case "killer":
       return `step "${tree.name}" that kills its process`;
     case "cleanup":
-      return `ctx.onCancel "${tree.name}", ${tree.ms} ms`;
+      return `ctx.onCancel "${tree.name}", ${tree.ms} ms${tree.sleepMs === undefined ? "" : `, sleeps ${tree.sleepMs} ms`}${tree.timeoutMs === undefined ? "" : `, at most ${tree.timeoutMs} ms`}`;
     case "fork":
       return "fork of itself";
     case "loop":

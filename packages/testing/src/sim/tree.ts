@@ -27,8 +27,16 @@ export type Tree =
       /** How it is undone. */
       readonly compensate?: { readonly ms: number; readonly fails: number };
     }
-  /** Registers a clean-up of two steps, of which the first takes this long. */
-  | { readonly kind: "cleanup"; readonly name: string; readonly ms: number }
+  /** Registers a clean-up of two steps, of which the first takes this long. Between them it may sleep, and run `node`. */
+  | {
+      readonly kind: "cleanup";
+      readonly name: string;
+      readonly ms: number;
+      readonly sleepMs?: number;
+      readonly node?: Tree;
+      /** How long it may take; 10 minutes if missing. */
+      readonly timeoutMs?: number;
+    }
   /**
    * Chunks with pauses between them. `fails` is as for steps; a failing attempt yields half of its chunks
    * first.
@@ -132,7 +140,7 @@ export const attempts = 3;
 
 export function childrenOf(tree: Tree): readonly Tree[] {
   if ("nodes" in tree) return tree.nodes;
-  return "node" in tree ? [tree.node] : [];
+  return "node" in tree && tree.node !== undefined ? [tree.node] : [];
 }
 
 export function sizeOf(tree: Tree): number {
