@@ -16,37 +16,38 @@ export async function deleteById(host: Host, runId: string): Promise<void> {
   const locator = locatorOf(runId);
   const { length, deleted = false, head } = await (await host.storage()).read(locator, beyondEnd);
   if (length === 0 || deleted) throw notFound(runId);
-  await deleteRun(host, { runId, locator, mayWait: head === undefined || mayWait(head) });
+  await deleteRun(host, { runId, locator, isUsed: head === undefined || isUsed(head) });
 }
 
-/** A run that waits to begin may have a turn of a rate. */
-function mayWait(head: Pick<RunHead, "status" | "flow">): boolean {
-  return !hasEnded(head) && head.flow?.startAt !== undefined;
+/** A run may have a driver, or wait to begin with a turn of a rate. */
+function isUsed(head: Pick<RunHead, "status" | "flow">): boolean {
+  return head.status === "running" || (!hasEnded(head) && head.flow?.startAt !== undefined);
 }
 
 /**
  * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
- * goes on if this stops half-way.
+ * goes on if this stops half-way, and drivers stop as soon as after a cancel.
  */
 async function deleteRun(
   host: Host,
-  run: Pick<RunJournal, "runId" | "locator"> & { readonly mayWait: boolean },
+  run: Pick<RunJournal, "runId" | "locator"> & { readonly isUsed: boolean },
 ): Promise<void> {
   const { runId, locator } = run;
   const below = await runsBelow(host, runId);
   const children = below.filter(({ childOf }) => childOf !== undefined);
   const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  const journal = below.length > 0 || run.mayWait ? await openJournal(host, locator) : null;
+  const journal = below.length > 0 || run.isUsed ? await openJournal(host, locator) : null;
+  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
   const life = journal === null ? {} : { unneeded: journal.state.life };
-  const ends = { reason: `Run ${runId} was deleted.`, force: true, ...life, cleansUp: () => {} };
-  for (const each of [...children, ...spawned]) await end(host, each, ends);
+  for (const each of [...children, ...spawned]) await end(host, each, { ...ends, ...life });
+  if (journal?.state.summary.status === "running") await end(host, journal, ends);
   await (await host.storage()).delete(locator);
   if (journal !== null && journal.state.end === null) await leaveLine(host, journal);
   for (const child of children)
     await deleteRun(host, {
       runId: child.runId,
       locator: child.locator,
-      mayWait: mayWait(child.state.summary),
+      isUsed: isUsed(child.state.summary),
     });
 }
 

@@ -209,7 +209,7 @@ function isDebounced({ flow }: { readonly flow?: RunFlow }): boolean {
 }
 
 /** The run was recorded, and its code was not called yet, or has left no trace. */
-function isUnbegun({ first, entries }: RunJournal): boolean {
+export function isUnbegun({ first, entries }: RunJournal): boolean {
   const isBefore = (entry: Entry): boolean =>
     entry.outside || entry.seq <= first.seq || (entry.kind === "run.queued" && !entry.begun);
   return first.kind !== "run.continued" && entries.every(isBefore);

@@ -11,6 +11,8 @@ import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { acquire } from "./create.ts";
 import { advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
+import type { Definition } from "../engine/definition.ts";
+import { flowPart } from "./flow-part.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
@@ -159,6 +161,11 @@ async function resumeFound(
   const found = await codeOf(host, journal);
   if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
   const definition = found ?? definitionOf(host, journal);
+  if (await waitsToBegin(definition, journal)) {
+    // Its limits decide when it begins, and so when its code can check the answer.
+    const { status } = await deliverFound(host, { journal, answer });
+    return status === "unknown" ? { status } : { status, outcome: await advance(host, definition, journal) };
+  }
   const refused = refusalOf(journal, answer, host.world.now());
   if (refused === "unknown") return { status: refused };
   if (refused !== null) {
@@ -199,6 +206,12 @@ async function resumeFound(
   const outcome = await outcomeAfter(host, journal, stop);
   if (journal.state.end !== null) wakeParent(host, journal);
   return { ...placed.result, outcome };
+}
+
+/** Slots are taken with the lease. */
+async function waitsToBegin({ flow }: Definition, journal: RunJournal): Promise<boolean> {
+  if (flow?.rate === undefined && journal.state.summary.flow?.startAt === undefined) return false;
+  return (await flowPart()).isUnbegun(journal);
 }
 
 /** True when the journal has an answer and the run may be without a driver. */
