@@ -36,6 +36,7 @@ import {
 } from "./run-log.ts";
 import { judgeSteered, settledBefore } from "./steer-checks.ts";
 import { noteCoverage } from "./coverage-notes.ts";
+import { judgeCleanUpTime } from "./lateness.ts";
 import { judgeUndo } from "./undo-checks.ts";
 
 export function judgeBatch(
@@ -75,6 +76,7 @@ export function judgeBatch(
   judgeMessages(history, run, batch);
   judgeFamily(history, run, batch);
   judgeUndo(history, run, batch);
+  judgeCleanUpTime(history, run, batch);
   judgeQueued(history, run, batch);
   judgeFinding(history, { run, batch, head });
   for (const entry of batch.entries) {

@@ -23,7 +23,7 @@ import {
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
 import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
-import { judgeLapse } from "./lateness.ts";
+import { judgeFound, judgeLapse } from "./lateness.ts";
 import { judgeBatch } from "./batch-checks.ts";
 import { ScheduleDisk } from "./schedule-checks.ts";
 import { judgePurged, judgeReaders } from "./purge-checks.ts";
@@ -220,7 +220,9 @@ export class Disk {
     if (granted?.full === true) this.#history.meet("a run without a free slot");
     else if (granted !== null) {
       const before = this.#history.leases.lapsed(locator);
-      if (before !== null) judgeLapse(this.#history, this.#history.latest(locator), before);
+      const run = this.#history.latest(locator);
+      if (before !== null) judgeLapse(this.#history, run, before);
+      if (!this.#history.leases.isHeld(locator)) judgeFound(this.#history, run);
       this.#history.leases.granted(process.name, locator, claim);
     }
     return granted;
@@ -235,7 +237,7 @@ export class Disk {
   async release(locator: string, { owner, quietMs, late }: Release): Promise<void> {
     await this.#base.release(locator, owner, quietMs);
     if (late) this.#history.leases.lost(locator);
-    this.#history.leases.released(locator, owner);
+    this.#history.leases.released(locator, owner, quietMs);
   }
 
   async delete(locator: string): Promise<void> {

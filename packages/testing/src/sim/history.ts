@@ -117,6 +117,10 @@ export interface HistoryOptions {
   readonly foreign: boolean;
   /** Time passes while processes compute. */
   readonly busy: boolean;
+  readonly foundWithinMs: number | null;
+  readonly settledMs: number;
+  /** How long clean-ups may take. */
+  readonly cleanUpMs: number | null;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -150,6 +154,15 @@ export class History {
   readonly dead = new Set<string>();
   readonly leases: LeaseNotes;
   readonly steady: Steadiness;
+  /** When faults ended. */
+  healedAt = Number.POSITIVE_INFINITY;
+  /** How soon a due run is found once nothing disturbs it, and how long requests may still be on their way; see I38. */
+  readonly foundWithinMs: number | null;
+  readonly settledMs: number;
+  /** How long clean-ups may take. */
+  readonly cleanUpMs: number | null;
+  /** When the last attempt under a limit ended. */
+  permitFreeAt = 0;
   /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: ReplayPass[] = [];
@@ -189,11 +202,18 @@ export class History {
     this.#now = now;
     this.leases = new LeaseNotes(now);
     this.steady = new Steadiness(now, options.busy);
+    this.foundWithinMs = options.foundWithinMs;
+    this.settledMs = options.settledMs;
+    this.cleanUpMs = options.cleanUpMs;
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
     this.clocksMove = options.clocksMove;
     this.foreign = options.foreign;
+  }
+
+  get now(): number {
+    return this.#now();
   }
 
   /** Runs that have neither ended nor been deleted. */

@@ -9,9 +9,12 @@
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import type { History } from "./history.ts";
+import type { Body, History } from "./history.ts";
 import type { NotedLease } from "./lease-notes.ts";
-import { driverOf, type RunLog } from "./run-log.ts";
+import type { Plan } from "./plan.ts";
+import type { Process } from "./process.ts";
+import { driverOf, flowOf, isOpen, wakeOf, type AppliedBatch, type RunLog } from "./run-log.ts";
+import { childrenOf, type Tree } from "./tree.ts";
 
 /** Since when each process is steady. */
 export class Steadiness {
@@ -52,4 +55,93 @@ export function judgeLapse(history: History, run: RunLog | undefined, before: No
       "I37",
       `run ${run.runId}: the lease of ${process} ended at ${until}, and nothing disturbed it`,
     );
+}
+
+/** How long workers of a plan may take to find a due run; `null` where too much else decides about that. */
+export function findingMsOf(plan: Plan, slackMs: number): number | null {
+  const { announces = false, lostNotices = 0, intervalMs, latencyMs, flows, concurrency } = plan;
+  const isShared = plan.slots !== undefined || plan.share !== undefined || plan.pauses === true;
+  const isOdd = plan.sweeps || plan.busy === true || flows.some(({ name }) => name === "killer");
+  if (slackMs > 0 || isShared || isOdd || concurrency < 10) return null;
+  // The longest pauses of an idle worker: where it gets notices, where it may lose them, and where it polls.
+  const idleMs = !announces ? Math.max(5_000, intervalMs) : lostNotices === 0 ? intervalMs : 30_000;
+  return 1.1 * idleMs + intervalMs + 20 * latencyMs + 1_000;
+}
+
+/** Runs when a driver gets the lease of a run. */
+export function judgeFound(history: History, run: RunLog | undefined): void {
+  const { foundWithinMs, healedAt, now } = history;
+  if (run === undefined || foundWithinMs === null || !isOpen(run) || run.tainted) return;
+  // Blocked runs rest for a minute, and a child without a worker waits for its parent.
+  const mayRest = history.codeChanges || history.foreign || history.strayed.has(run.runId);
+  if (mayRest || !history.known.has(run.workflow) || run.status === "paused" || history.open > 10) return;
+  const last = history.entries(run).at(-1);
+  const dueAt =
+    run.status === "running"
+      ? 0
+      : last?.kind === "run.suspended"
+        ? wakeOf(last)
+        : (flowOf(history.entries(run))?.startAt ?? 0);
+  const since = Math.max(
+    dueAt ?? Infinity,
+    history.leases.freeSince(run.locator),
+    run.batches.at(-1)?.at ?? 0,
+  );
+  const late = now - since;
+  // A request that was on its way when faults ended may have changed it.
+  if (since > healedAt + history.settledMs && late > foundWithinMs)
+    history.violate("I38", `run ${run.runId} was due for ${late} ms before a driver took it`);
+}
+
+/** Runs when a clean-up has ended. */
+export function judgeCleanUpTime(history: History, run: RunLog, batch: AppliedBatch): void {
+  const ended = batch.entries.find(({ kind }) => /^cleanup\.(completed|failed)$/.test(kind));
+  const begun = run.batches.find(({ entries }) =>
+    entries.some(({ kind, key }) => kind === "cleanup.started" && key === ended?.key),
+  );
+  const { cleanUpMs } = history;
+  if (ended === undefined || begun === undefined || cleanUpMs === null) return;
+  // A driver that takes over after a crash gives it the whole time again.
+  const isCalm = run.batches.every(
+    ({ at, process, outside }) =>
+      at < begun.at || outside || (process === batch.process && history.steady.has(process, begun.at)),
+  );
+  const late = batch.at - begun.at - cleanUpMs;
+  if (isCalm && late > (history.foundWithinMs ?? Infinity))
+    history.violate("I38", `run ${run.runId}: ${ended.key} ended ${late} ms after its time`);
+}
+
+/** The time that all clean-ups of a plan have. */
+export function cleanUpMsOf({ flows }: Plan): number | null {
+  const found = (tree: Tree): number | undefined =>
+    tree.kind === "cleanup"
+      ? tree.timeoutMs
+      : childrenOf(tree)
+          .map(found)
+          .find((ms) => ms !== undefined);
+  return flows.map(({ tree }) => found(tree)).find((ms) => ms !== undefined) ?? null;
+}
+
+/** The longest pause between two looks of a step that waits for a permit, with room for its requests. */
+const permitMs = 1_000;
+
+/** Runs when a body under a limit starts, after `called`, while others are under way. */
+export function judgePermit(
+  { history, scheduler, name }: Process,
+  { queue, leaseMs, latencyMs, busy }: Plan,
+  { body, calledAt, others }: { readonly body: Body; readonly calledAt: number; readonly others: number },
+): void {
+  const { limit } = queue ?? {};
+  const { healedAt, permitFreeAt } = history;
+  const { now } = scheduler;
+  // After faults, what dead processes had is free at the end of its time.
+  if (limit === undefined || busy === true || others >= limit.concurrent) return;
+  const since = Math.max(calledAt, permitFreeAt, healedAt + 2 * leaseMs);
+  const recent = history.bodies.filter(({ at, key }) => key === body.key && at > now - 3 * limit.perMs);
+  // The window may be what it waits for.
+  if (recent.length > limit.calls / 2 || now - since <= permitMs + 40 * latencyMs) return;
+  history.violate(
+    "I38",
+    `run ${body.run?.runId}: ${name} waited ${now - since} ms for a permit that was free`,
+  );
 }

@@ -20,6 +20,7 @@ export class LeaseNotes {
   readonly #leases = new Map<string, NotedLease>();
   readonly #lostAt = new Map<string, number>();
   readonly #overtaken = new Set<string>();
+  readonly #freedAt = new Map<string, number>();
   readonly #refused = new Map<string, number>();
   readonly #gaveUpAt = new Map<string, number>();
   /** Runs whose lease was extended by an append after it had expired. */
@@ -47,9 +48,10 @@ export class LeaseNotes {
     this.#leases.set(locator, { owner, process, since, ttlMs, until: this.#now() + ttlMs });
   }
 
-  /** The driver has released its lease, as it meant to. */
-  released(locator: string, owner: string): void {
+  /** The driver has released its lease, as it meant to; nobody is given it for `quietMs`. */
+  released(locator: string, owner: string, quietMs = 0): void {
     const before = this.#leases.get(locator);
+    this.#freedAt.set(locator, this.#now() + quietMs);
     if (before === undefined) return;
     if (before.until <= this.#now() || before.owner !== owner) this.lost(locator);
     this.#leases.delete(locator);
@@ -83,6 +85,16 @@ export class LeaseNotes {
   lapsed(locator: string): NotedLease | null {
     const lease = this.#leases.get(locator);
     return lease !== undefined && lease.until <= this.#now() ? lease : null;
+  }
+
+  /** True when some driver has a lease that has not expired. */
+  isHeld(locator: string): boolean {
+    return (this.#leases.get(locator)?.until ?? 0) > this.#now();
+  }
+
+  /** Since when no driver has a run. */
+  freeSince(locator: string): number {
+    return Math.max(this.#freedAt.get(locator) ?? 0, this.#leases.get(locator)?.until ?? 0);
   }
 
   /** When the process that has the lease of a run got it. */

@@ -12,6 +12,7 @@
 
 import type { Body, History } from "./history.ts";
 import { inputFor } from "./input-checks.ts";
+import { judgePermit } from "./lateness.ts";
 import type { Plan, QueuedStart } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { isLimited, queuedWorkflow } from "./queue-plan.ts";
@@ -80,7 +81,8 @@ function judgeTime(history: History, run: RunLog, now: number): void {
 }
 
 /** Runs when a body starts; returns what to call at its end. */
-export function takePermit(process: Process, plan: Plan, { run, key }: Body): () => void {
+export function takePermit(process: Process, plan: Plan, body: Body, calledAt: number): () => void {
+  const { run, key } = body;
   const { limit } = plan.queue ?? {};
   if (limit === undefined || !isLimited(plan, run?.workflow, key)) return () => {};
   const { history, scheduler, lastSwap } = process;
@@ -89,6 +91,7 @@ export function takePermit(process: Process, plan: Plan, { run, key }: Body): ()
     ({ process: its, since, until }) =>
       (until > scheduler.now || history.steady.has(its, since)) && !history.dead.has(its),
   );
+  judgePermit(process, plan, { body, calledAt, others: others.length });
   if (others.length > 0) history.meet("two attempts under a limit at the same time");
   // If its reply was not the last one, nothing shows which permit it has. It lasts for a lease from when it was asked for.
   const isKnown = lastSwap?.toldAt === scheduler.now && !history.clocksMove;
@@ -100,7 +103,9 @@ export function takePermit(process: Process, plan: Plan, { run, key }: Body): ()
     );
   const own = { process: process.name, since: scheduler.now, until };
   history.permitted.add(own);
-  return () => void history.permitted.delete(own);
+  return () => {
+    if (history.permitted.delete(own)) history.permitFreeAt = scheduler.now;
+  };
 }
 
 /** Runs after the end of the simulation. */

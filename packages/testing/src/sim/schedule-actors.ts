@@ -75,7 +75,8 @@ export function endSchedules(cluster: Cluster): void {
     else if (!cluster.closed) cluster.behind = [];
   };
   cluster.behind = names;
-  scheduler.after(5_000, null, () => void look());
+  // They go on for a while first, so that a tick can come in time.
+  scheduler.after(30_000, null, () => void look());
 }
 
 /** A request that was on its way may still define a schedule. */

@@ -15,6 +15,8 @@ import type { History } from "./history.ts";
 import type { Process } from "./process.ts";
 import { isEnd, isOpen, isRetried, type RunLog } from "./run-log.ts";
 
+/** A tick begins so soon if nothing disturbs it. */
+const punctualMs = 3_000;
 /** A tick that is later than this was missed. */
 const lateMs = 300_000;
 /** Missed ticks that `all` makes up for. */
@@ -199,6 +201,14 @@ export class ScheduleDisk {
     const { every } = next.timing;
     const passed = next.after / every - Math.floor(before.after / every) - 1;
     if (passed > 0) this.#history.meet("a tick that was missed");
+    if (passed > 0 && this.#isCalm(before))
+      this.#history.violate(
+        "I38",
+        `schedule ${next.name} misses ${passed} ticks although nothing disturbs it`,
+      );
+    const late = this.#now() - next.after;
+    if (passed === 0 && late > punctualMs && this.#isCalm(before))
+      this.#history.violate("I38", `schedule ${next.name} ticks ${late} ms late`);
     const due = (process.clock + this.#slackMs - before.after) / every;
     if (next.missed === "all" && passed > 0 && due < mostMissed)
       this.#violate(next, `leaves ${passed} missed ticks out`);
@@ -206,6 +216,21 @@ export class ScheduleDisk {
     const newest = Math.floor((before.writtenAt - this.#slackMs) / every) * every;
     if (next.missed !== "all" && next.after < newest && !this.#history.clocksMove)
       this.#violate(next, `takes a tick that is not the latest`);
+  }
+
+  /** True when it was written after faults had ended, and is in step, so that only the clock decides about the next tick. */
+  #isCalm({ overlap, writtenAt, after, queued }: Kept): boolean {
+    const { healedAt, clocksMove, foundWithinMs } = this.#history;
+    const isSimple = (overlap === "allow" || overlap === "skip") && queued === null;
+    const isInStep = writtenAt - after <= punctualMs;
+    return (
+      isSimple &&
+      isInStep &&
+      !clocksMove &&
+      this.#slackMs === 0 &&
+      foundWithinMs !== null &&
+      writtenAt > healedAt
+    );
   }
 
   /** A tick without a run. */

@@ -12,6 +12,7 @@ import { History, type TraceLine, type Violation } from "./history.ts";
 import { isOpen } from "./run-log.ts";
 import { isExempt } from "./exemptions.ts";
 import { judge } from "./final-checks.ts";
+import { cleanUpMsOf, findingMsOf } from "./lateness.ts";
 import { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
@@ -127,14 +128,21 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
 }
 
 /** What the checks know of a plan. */
-function traitsOf({ encrypted, foreign, actions, busy }: Plan): {
+function traitsOf(plan: Plan): {
   readonly sealed: boolean;
   readonly foreign: boolean;
   readonly clocksMove: boolean;
   readonly codeChanges: boolean;
   readonly busy: boolean;
+  readonly foundWithinMs: number | null;
+  readonly settledMs: number;
+  readonly cleanUpMs: number | null;
 } {
+  const { encrypted, foreign, actions, busy, leaseMs } = plan;
   return {
+    foundWithinMs: findingMsOf(plan, slackOf(plan)),
+    settledMs: 3 * leaseMs + 30_000,
+    cleanUpMs: cleanUpMsOf(plan),
     busy: busy === true,
     sealed: encrypted === true,
     foreign: foreign === true,
@@ -175,6 +183,7 @@ function guardChance(history: History): () => void {
 async function heal(cluster: Cluster): Promise<void> {
   const { scheduler, history, network, disk } = cluster;
   history.say("plan", "faults end");
+  history.healedAt = scheduler.now;
   network.healed = true;
   disk.full = false;
   cluster.restart();
