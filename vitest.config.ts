@@ -28,6 +28,7 @@ const needsProcess = [
   // It changes globals, the environment, or modules that others import.
   /\bvi\.(?:doMock|mock|resetModules|spyOn|stub\w+|useFakeTimers)\(/,
   /\bprocess\.(?:chdir|on|once)\(|\bprocess\.env\[.*\] = |\.prototype, "|\bforgetSecrets\b/,
+  /\bmakeSmall\(/,
   // It watches chance, clocks or the memory of the whole process.
   /\bcrashEverywhere\(|\/sim[/-]|\bmemoryUsage\(/,
   // It leaves clients of a server behind.

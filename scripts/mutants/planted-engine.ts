@@ -279,6 +279,22 @@ const hold: readonly PlantedBug[] = [
       because: "nothing goes wrong, it only takes longer: the next append meets what came",
     },
   },
+  {
+    name: "renews-by-the-clock",
+    breaks: "lease.4",
+    file: "engine/lease.ts",
+    find: "const isOld = !isFirst && !this.#isFresh;",
+    replace: "const isOld = false;",
+    why: "After its clock was set back by an hour, a driver renews nothing for an hour, and others take its runs.",
+  },
+  {
+    name: "renews-too-late",
+    breaks: "lease.4",
+    file: "engine/lease.ts",
+    find: "this.#pulse(this.#ttlMs / 3);",
+    replace: "this.#pulse(this.#ttlMs);",
+    why: "A lease has ended when its renewal arrives, so that a second driver can take a run that is worked on.",
+  },
 ];
 
 export const plantedInTheLoop: readonly PlantedBug[] = [...loop, ...replay, ...outbox, ...verdicts, ...hold];

@@ -39,9 +39,9 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "purge-of-one-page",
     breaks: "purge.4",
-    file: "runs/purge.ts",
-    find: "const pageRuns = 500;",
-    replace: "const pageRuns = 1_000;",
+    file: "values/limits.ts",
+    find: "purgePage: 500,",
+    replace: "purgePage: 1_000,",
     why: "A purge holds more runs in memory than one page.",
     seenBy: seenBy("runs/purge", unjudged),
   },

@@ -8,6 +8,7 @@
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
 import { pause } from "./ports/world.ts";
 import type { RunHead } from "./ports/storage.ts";
+import { atOnce } from "./values/limits.ts";
 
 /** A worker with a name, as it last described itself. */
 export interface WorkerInfo {
@@ -130,7 +131,7 @@ async function headsOf(
   const heads: RunHead[] = [];
   let cursor: string | null = null;
   do {
-    const page = await app.list({ ...query, limit: 1_000, cursor });
+    const page = await app.list({ ...query, limit: atOnce.listed, cursor });
     heads.push(...page.runs);
     cursor = page.next;
   } while (cursor !== null && heads.length < mostCounted);

@@ -12,7 +12,7 @@
 
 import { DurableError } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
-import { limits } from "../values/limits.ts";
+import { atOnce } from "../values/limits.ts";
 import { beyondEnd } from "../ports/storage-kit.ts";
 import type { RunHead, Storage } from "../ports/storage.ts";
 import { copyRun, type CopiedRun } from "./one-run.ts";
@@ -259,7 +259,7 @@ function isOfRun({ code, details }: DurableError): boolean {
 
 async function* pagesOf(storage: Storage, dueAt?: number): AsyncGenerator<readonly RunHead[]> {
   for (let cursor: string | null = null, more = true; more; more = cursor !== null) {
-    const page = await storage.list({ limit: limits.listPage, cursor, dueAt });
+    const page = await storage.list({ limit: atOnce.listed, cursor, dueAt });
     yield page.runs;
     cursor = page.next;
   }

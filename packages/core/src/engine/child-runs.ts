@@ -15,6 +15,11 @@ export interface ChildRun {
   readonly life: number;
   /** A child of a run without a nonce has none either, so that every build that can drive the parent can drive it. */
   readonly plain: boolean;
+  /**
+   * For a child that an earlier drive has opened: false when it is missing because its parent was deleted, and it with
+   * the parent.
+   */
+  readonly isNeeded?: () => Promise<boolean>;
 }
 
 /** A run that is cancelled because of the run above it. */

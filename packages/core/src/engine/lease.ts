@@ -4,6 +4,7 @@
  * lease.1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
  * lease.2. No work starts under a lease that has expired by the driver's own clock: it is renewed first.
  * lease.3. A live driver sees entries from outside: the storage notifies it, or it polls.
+ * lease.4. It is renewed when two thirds of it are over, by a timer: a clock that is set back does not lengthen it.
  */
 
 import type { Entry } from "../journal/entry.ts";
@@ -37,6 +38,8 @@ export class DriverLease {
   #locator = "";
   #owner = "";
   #until = 0;
+  /** It was extended since the last look. */
+  #isFresh = false;
   owned = false;
   /** The latest attempt to take it found no free slot. */
   full = false;
@@ -66,6 +69,7 @@ export class DriverLease {
     this.#voided = lease?.blocked ?? this.#voided;
     if (lease === null) return null;
     this.#until = asked + this.#ttlMs;
+    this.#isFresh = true;
     journal.blocked = null;
     return lease;
   }
@@ -80,7 +84,10 @@ export class DriverLease {
   extend(stop: boolean): AppendRequest["lease"] {
     if (stop) return null;
     // With slots, only `acquire` says that a lease is live: it may expire, and its slot be taken, while an append is on its way.
-    if (this.#slots === undefined) this.#until = this.#world.now() + this.#ttlMs;
+    if (this.#slots === undefined) {
+      this.#until = this.#world.now() + this.#ttlMs;
+      this.#isFresh = true;
+    }
     return { owner: this.#owner, ttlMs: this.#ttlMs };
   }
 
@@ -157,7 +164,7 @@ export class DriverLease {
     if (!this.owned) return;
     journal.driven = true;
     this.#driving = { journal, events, abort: new AbortController() };
-    this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));
+    this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3), true);
   }
 
   stop(): void {
@@ -167,13 +174,15 @@ export class DriverLease {
     this.#watching = false;
   }
 
-  #pulse(ms: number): void {
+  #pulse(ms: number, isFirst = false): void {
     this.#cancelPulse = this.#world.timer(ms, () => {
       this.watch();
-      const left = (): number => this.#until - this.#world.now();
-      void (left() <= this.#ttlMs / 2 ? this.renew() : Promise.resolve(true)).then((held) => {
-        // Appends extend the lease as well, so the next look is when a third of it is left.
-        if (held && this.#driving !== null) this.#pulse(Math.max(left() - this.#ttlMs / 3, this.#ttlMs / 6));
+      // Appends extend the lease as well. A clock may have been set back since, but a timer has not.
+      const isOld = !isFirst && !this.#isFresh;
+      const isEnding = this.#until - this.#world.now() <= this.#ttlMs / 2;
+      if (!isFirst) this.#isFresh = false;
+      void (isOld || isEnding ? this.renew() : Promise.resolve(true)).then((held) => {
+        if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
       });
     });
   }

@@ -6,7 +6,6 @@ import { beyondEnd, hasEnded } from "../ports/storage-kit.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { end } from "./cancel.ts";
 import type { Host } from "./host.ts";
-import { leaveLine } from "./leave-line.ts";
 import { headsBelow } from "./list.ts";
 import { notFound, openJournal } from "./lookup.ts";
 
@@ -26,23 +25,23 @@ function isUsed(head: Pick<RunHead, "status" | "flow">): boolean {
 
 /**
  * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
- * goes on if this stops half-way, and drivers stop as soon as after a cancel.
+ * goes on if this stops half-way, drivers stop as soon as after a cancel, and none of them opens another child.
  */
 async function deleteRun(
   host: Host,
   run: Pick<RunJournal, "runId" | "locator"> & { readonly isUsed: boolean },
 ): Promise<void> {
   const { runId, locator } = run;
-  const below = await runsBelow(host, runId);
+  const open = run.isUsed || (await unforkedBelow(host, runId)).length > 0;
+  const journal = open ? await openJournal(host, locator) : null;
+  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
+  if (journal !== null) await end(host, journal, ends);
+  const below = open ? await runsBelow(host, runId) : [];
   const children = below.filter(({ childOf }) => childOf !== undefined);
   const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  const journal = below.length > 0 || run.isUsed ? await openJournal(host, locator) : null;
-  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
   const life = journal === null ? {} : { unneeded: journal.state.life };
   for (const each of [...children, ...spawned]) await end(host, each, { ...ends, ...life });
-  if (journal?.state.summary.status === "running") await end(host, journal, ends);
   await (await host.storage()).delete(locator);
-  if (journal !== null && journal.state.end === null) await leaveLine(host, journal);
   for (const child of children)
     await deleteRun(host, {
       runId: child.runId,
@@ -51,10 +50,14 @@ async function deleteRun(
     });
 }
 
-/** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
+/** Forks have the same parent, and are left out. */
+async function unforkedBelow(host: Host, runId: string): Promise<RunHead[]> {
+  return [...(await headsBelow(host, runId)).values()].filter(({ ancestors }) => ancestors.length === 0);
+}
+
+/** All children and spawned runs of a run, also of its earlier chapters. */
 async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
-  const below = [...(await headsBelow(host, runId)).values()];
-  const heads = below.filter(({ ancestors }) => ancestors.length === 0);
+  const heads = await unforkedBelow(host, runId);
   const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
   return journals
     .filter((journal) => journal !== null)

@@ -177,6 +177,7 @@ async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): Re
   }
   // Another run has the id of the child, and `create` refuses it.
   if (journal !== known && journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
+  if (journal === null && (await child.isNeeded?.()) === false) return "ending";
   const given = { id: runId, childOf, plain, takeLease: true };
   const run = known ?? (await create(host, definition, decode(input, `input of run ${runId}`), given));
   const outcome = await advance(host, definition, run, options);

@@ -35,7 +35,7 @@ import { assertOptions } from "../values/options.ts";
 import type { LeasedRun } from "./new-run.ts";
 import type { FlowStart } from "./new-run.ts";
 import { checkLimits, type Host } from "./host.ts";
-import { openRun } from "./lookup.ts";
+import { byId, openRun } from "./lookup.ts";
 import {
   assertLimit,
   giveTurnBack,
@@ -163,7 +163,10 @@ export async function record(
       if (typeof other !== "string") throw error;
       const existing = await openRun(host, other).catch(missing);
       if (existing === null) continue;
-      if (!isDebounced(started) || (await moved(host, existing, started)))
+      // A run that is deleted meanwhile leaves its key to this one.
+      const isMoved = (): Promise<boolean | null> =>
+        byId(host, existing.runId, () => moved(host, existing, started)).catch(missing);
+      if (!isDebounced(started) || (await isMoved()))
         return { ...unleased, journal: existing, created: false };
     }
   }

@@ -14,7 +14,7 @@ import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
-import { limits } from "../values/limits.ts";
+import { atOnce, limits } from "../values/limits.ts";
 import { undoneCuts } from "./undone-cuts.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
@@ -154,9 +154,6 @@ async function checkedEdits(
   };
 }
 
-/** How many ancestors a fork names at most, besides the one that stands for all before it. */
-const longestLine = 16;
-
 function checkedLabel(label: string | undefined): string | null {
   if (label === undefined) return null;
   const text = typeof label === "string" ? scrub(label) : "\n";
@@ -181,7 +178,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
     ...(nonce === null ? {} : { nonce }),
   };
   // At the end of a long line the parent stands for all before it.
-  const anchored = named.length >= longestLine;
+  const anchored = named.length >= atOnce.ancestors;
   const runs: readonly Ancestor[] = [
     ...(anchored ? [] : named),
     { ...own, ...(from === undefined ? {} : { from }), ...(anchored ? ({ above: true } as const) : {}) },

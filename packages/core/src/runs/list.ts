@@ -1,7 +1,7 @@
 /** Lists runs by what their heads say. */
 
 import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
-import { limits } from "../values/limits.ts";
+import { atOnce } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
 import { withReport } from "./send.ts";
@@ -25,7 +25,7 @@ export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> 
 export async function headsBelow(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
   const heads = new Map<string, RunHead>();
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: ListPage = await listRuns(host, { parent, cursor, limit: limits.listPage });
+    const page: ListPage = await listRuns(host, { parent, cursor, limit: atOnce.listed });
     for (const head of page.runs) heads.set(head.runId, head);
     cursor = page.next;
   }

@@ -12,7 +12,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { beyondEnd, hasEnded, isFound, isUnchanged } from "../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, Storage } from "../ports/storage.ts";
-import { limits } from "../values/limits.ts";
+import { atOnce } from "../values/limits.ts";
 import type { Host } from "./host.ts";
 import { purgeSettings, type Purged, type PurgeOptions, type PurgeSettings } from "./purge-options.ts";
 
@@ -21,13 +21,6 @@ export interface Pace {
   /** Called between two batches. */
   readonly between?: (() => Promise<void>) | undefined;
 }
-
-/** Runs that are listed at a time. */
-const pageRuns = 500;
-/** Runs that are deleted in one commit, so that others wait for a short time only. */
-const batchRuns = 100;
-/** Reads at the same time. */
-const readsAtOnce = 16;
 
 export async function purge(host: Host, options: PurgeOptions, pace: Pace = {}): Promise<Purged> {
   return new Purge(host, await host.storage(), purgeSettings(options, host.world.now())).run(pace);
@@ -65,9 +58,9 @@ class Purge {
     for (const status of statuses)
       for await (const page of this.#pages({ status, endedBefore, workflow })) {
         const roots = await this.#selected(page);
-        for (let from = 0; from < roots.length; from += batchRuns) {
+        for (let from = 0; from < roots.length; from += atOnce.purged) {
           if (this.#stops) return true;
-          await this.#delete(roots.slice(from, from + batchRuns));
+          await this.#delete(roots.slice(from, from + atOnce.purged));
           onProgress?.(this.#counts(false));
           await between?.();
         }
@@ -89,7 +82,7 @@ class Purge {
   async *#pages(query: ListQuery): AsyncGenerator<readonly RunHead[]> {
     for (let cursor: string | null | undefined; cursor !== null;) {
       const tags = this.#storage.finds === true ? this.#settings.tags : undefined;
-      const page: ListPage = await this.#storage.list({ ...query, tags, limit: pageRuns, cursor });
+      const page: ListPage = await this.#storage.list({ ...query, tags, limit: atOnce.purgePage, cursor });
       yield page.runs;
       cursor = page.next;
     }
@@ -140,8 +133,8 @@ class Purge {
 
   async #filter(heads: readonly RunHead[], test: (head: RunHead) => Promise<boolean>): Promise<RunHead[]> {
     const found: RunHead[] = [];
-    for (let from = 0; from < heads.length; from += readsAtOnce) {
-      const some = heads.slice(from, from + readsAtOnce);
+    for (let from = 0; from < heads.length; from += atOnce.purgeReads) {
+      const some = heads.slice(from, from + atOnce.purgeReads);
       const passed = await Promise.all(some.map(test));
       found.push(...some.filter((_, i) => passed[i]));
     }
@@ -175,8 +168,8 @@ class Purge {
     const families = await this.#families(roots);
     const heads = families.flat();
     const isRoot = new Set(roots.map(({ locator }) => locator));
-    for (let from = 0; from < heads.length; from += batchRuns) {
-      const some = heads.slice(from, from + batchRuns);
+    for (let from = 0; from < heads.length; from += atOnce.purged) {
+      const some = heads.slice(from, from + atOnce.purged);
       const deleted = new Set(
         dryRun === true ? some.map(({ locator }) => locator) : await this.#deleteUnchanged(some),
       );
@@ -217,7 +210,7 @@ class Purge {
     const heads: RunHead[] = [];
     const parent = parents.map(({ runId }) => runId);
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const page: ListPage = await this.#storage.list({ parent, limit: limits.listPage, cursor });
+      const page: ListPage = await this.#storage.list({ parent, limit: atOnce.listed, cursor });
       heads.push(...page.runs);
       cursor = page.next;
     }

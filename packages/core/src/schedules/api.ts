@@ -3,7 +3,7 @@
 import type { ScheduleStore } from "../ports/schedules.ts";
 import type { Host } from "../runs/host.ts";
 import { describeError } from "../values/errors.ts";
-import { limits } from "../values/limits.ts";
+import { atOnce } from "../values/limits.ts";
 import { lazy } from "../values/lazy.ts";
 import type { Look } from "./fire.ts";
 import type { ScheduleInfo, ScheduleOptions, Schedules } from "./types.ts";
@@ -71,7 +71,7 @@ async function fireDue(
   aheadMs: number,
 ): Promise<Look> {
   const now = host.world.now();
-  const query = { workflow, dueAt: now + aheadMs, limit: limits.listPage };
+  const query = { workflow, dueAt: now + aheadMs, limit: atOnce.listed };
   const found = await store.list(query);
   // They are sorted by time. Every worker looks, and loads nothing more while none is due.
   const nextAt = found[0]?.dueAt ?? null;

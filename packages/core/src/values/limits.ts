@@ -55,3 +55,21 @@ export const limits = {
   /** Characters of the value of a tag. */
   tagValue: 256,
 } as const;
+
+/** How much is done in one go. Tests make these numbers small, so that they come to what lies beyond one go. */
+export const atOnce = {
+  /** Runs, or schedules, on one page, where all of them are read. */
+  listed: limits.listPage,
+  /** Runs of which a purge asks for the heads. */
+  purgePage: 500,
+  /** Runs that a purge deletes in one commit, so that others wait for a short time only. */
+  purged: 100,
+  /** Journals that a purge opens. */
+  purgeReads: 16,
+  /** Ancestors that a fork names, besides the one that stands for all before it. */
+  ancestors: 16,
+  /** Sleepers of a workflow that a claim of SQLite wakes, so that it holds the file for a short time. */
+  wakeUps: 1_000,
+  /** Keys of a bucket that one request deletes. */
+  bucketKeys: 1_000,
+};

@@ -115,7 +115,9 @@ export const endedChecks: Checks = {
     await subject.storage.delete(reborn.locator);
     await subject.storage.append(request({ ...reborn, createdAt: reborn.createdAt + 1 }, 0));
     const unknown = { ...gone, locator: "unknownunknownunkn" };
-    const deleted = await deleteUnchanged([gone, more, reborn, unknown, kept, { ...kept, updatedAt: 0 }]);
+    const stale = { ...kept, updatedAt: kept.updatedAt - 1 };
+    for (const one of [more, reborn, unknown, stale]) expect(await deleteUnchanged([one])).toEqual([]);
+    const deleted = await deleteUnchanged([gone, more, reborn, unknown, stale, kept]);
     expect([...deleted].toSorted()).toEqual(locatorsOf([gone, kept]));
     expect((await subject.locators()).toSorted()).toEqual(locatorsOf([more, reborn]));
     expect(await deleteUnchanged([gone, kept]), "they are gone").toEqual([]);

@@ -15,6 +15,7 @@ import { inputFor } from "./input-checks.ts";
 import { judgePermit } from "./lateness.ts";
 import type { Plan, QueuedStart } from "./plan.ts";
 import type { Process } from "./process.ts";
+import type { ReplayPass } from "./replay-pass.ts";
 import { isLimited, queuedWorkflow } from "./queue-plan.ts";
 import { flowOf, isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
@@ -81,7 +82,7 @@ function judgeTime(history: History, run: RunLog, now: number): void {
 }
 
 /** Runs when a body starts; returns what to call at its end. */
-export function takePermit(process: Process, plan: Plan, body: Body, calledAt: number): () => void {
+export function takePermit(process: Process, plan: Plan, body: Body, { called }: ReplayPass): () => void {
   const { run, key } = body;
   const { limit } = plan.queue ?? {};
   if (limit === undefined || !isLimited(plan, run?.workflow, key)) return () => {};
@@ -91,7 +92,11 @@ export function takePermit(process: Process, plan: Plan, body: Body, calledAt: n
     ({ process: its, since, until }) =>
       (until > scheduler.now || history.steady.has(its, since)) && !history.dead.has(its),
   );
-  judgePermit(process, plan, { body, calledAt, others: others.length });
+  judgePermit(process, plan, {
+    body,
+    calledAt: called.get(key) ?? scheduler.now,
+    others: others.length,
+  });
   if (others.length > 0) history.meet("two attempts under a limit at the same time");
   // If its reply was not the last one, nothing shows which permit it has. It lasts for a lease from when it was asked for.
   const isKnown = lastSwap?.toldAt === scheduler.now && !history.clocksMove;

@@ -39,7 +39,7 @@ export function withUndo<V extends { readonly name: string; readonly tree: Tree;
 /** A clean-up that parks, and may take longer than its time. */
 function slowness(random: Random): Pick<CleansUp, "sleepMs" | "timeoutMs"> {
   return {
-    ...(random.chance(0.7) ? { sleepMs: random.pick([5, 4_000, 50_000]) } : {}),
+    ...(random.chance(0.7) ? { sleepMs: random.pick([5, 4_000, 300_000]) } : {}),
     ...(random.chance(0.5) ? { timeoutMs: random.pick([1_500, 20_000]) } : {}),
   };
 }

@@ -25,8 +25,8 @@ export class ReplayPass {
   readonly seen: string[] = [];
   /** The keys of those values. */
   readonly keys = new Set<string>();
-  /** The keys of all its calls. */
-  readonly called = new Set<string>();
+  /** The keys of all its calls, and when each was made. */
+  readonly called = new Map<string, number>();
   /** When its first body started under the lease that it has. */
   firstBodyAt = Number.NEGATIVE_INFINITY;
   /** The event in which its code left a rejection behind. */

@@ -201,14 +201,7 @@ export class ScheduleDisk {
     const { every } = next.timing;
     const passed = next.after / every - Math.floor(before.after / every) - 1;
     if (passed > 0) this.#history.meet("a tick that was missed");
-    if (passed > 0 && this.#isCalm(before))
-      this.#history.violate(
-        "I38",
-        `schedule ${next.name} misses ${passed} ticks although nothing disturbs it`,
-      );
-    const late = this.#now() - next.after;
-    if (passed === 0 && late > punctualMs && this.#isCalm(before))
-      this.#history.violate("I38", `schedule ${next.name} ticks ${late} ms late`);
+    this.#judgeLate(before, next, passed);
     const due = (process.clock + this.#slackMs - before.after) / every;
     if (next.missed === "all" && passed > 0 && due < mostMissed)
       this.#violate(next, `leaves ${passed} missed ticks out`);
@@ -218,19 +211,16 @@ export class ScheduleDisk {
       this.#violate(next, `takes a tick that is not the latest`);
   }
 
-  /** True when it was written after faults had ended, and is in step, so that only the clock decides about the next tick. */
-  #isCalm({ overlap, writtenAt, after, queued }: Kept): boolean {
-    const { healedAt, clocksMove, foundWithinMs } = this.#history;
-    const isSimple = (overlap === "allow" || overlap === "skip") && queued === null;
-    const isInStep = writtenAt - after <= punctualMs;
-    return (
-      isSimple &&
-      isInStep &&
-      !clocksMove &&
-      this.#slackMs === 0 &&
-      foundWithinMs !== null &&
-      writtenAt > healedAt
-    );
+  /** Once a schedule has come to a tick after the faults, only the clock decides about the next one. */
+  #judgeLate({ overlap, queued, after, writtenAt }: Kept, next: Kept, passed: number): void {
+    const { healedAt, clocksMove, steady } = this.#history;
+    const isFree = (overlap === "allow" || overlap === "skip") && queued === null;
+    if (!isFree || clocksMove || steady.isBusy || this.#slackMs > 0 || after < healedAt) return;
+    const late = this.#now() - next.after;
+    if (passed > 0 && next.missed !== "all")
+      this.#history.violate("I38", `schedule ${next.name} misses ${passed} ticks, and nothing disturbs it`);
+    else if (late > punctualMs && writtenAt - after <= punctualMs)
+      this.#history.violate("I38", `schedule ${next.name} ticks ${late} ms late`);
   }
 
   /** A tick without a run. */

@@ -142,7 +142,7 @@ function traitsOf(plan: Plan): {
   return {
     foundWithinMs: findingMsOf(plan, slackOf(plan)),
     settledMs: 3 * leaseMs + 30_000,
-    cleanUpMs: cleanUpMsOf(plan),
+    cleanUpMs: cleanUpMsOf(plan, slackOf(plan)),
     busy: busy === true,
     sealed: encrypted === true,
     foreign: foreign === true,

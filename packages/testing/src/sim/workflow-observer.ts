@@ -39,7 +39,6 @@ export interface ObservedWorkflow {
 export function observeWorkflow(observed: ObservedWorkflow): Observer {
   const { plan, process, code, program, runId, run, observeChild } = observed;
   const { history, scheduler } = process;
-  const calledAt = new Map<string, number>();
   const worker = !plan.sweeps && process.name.startsWith("worker");
   const pass = new ReplayPass({ run, code, process: process.name, worker });
   history.passes.push(pass);
@@ -47,10 +46,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
   const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
     if (key !== counted) history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
     const body = starts(observed, pass, info);
-    const taken = [
-      takePlace(process, pass, plan.concurrency),
-      takePermit(process, plan, body, calledAt.get(key) ?? scheduler.now),
-    ];
+    const taken = [takePlace(process, pass, plan.concurrency), takePermit(process, plan, body, pass)];
     const over = (): void => taken.forEach((giveBack) => giveBack());
     // An aborted body takes no place, however long it takes to notice the abort.
     info.signal.addEventListener("abort", over, { once: true });
@@ -62,8 +58,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
       // A renamed wait has its old key.
       const { key = counted } = result as { key?: string };
       noteLine(process, run, key);
-      calledAt.set(key, scheduler.now);
-      pass.called.add(key);
+      pass.called.set(key, scheduler.now);
       if (method === "stream") noteStream(history, run, key);
       const { token } = result as { token?: string };
       if (token !== undefined && token !== "") history.noteWait(namedBy(token), { runId, key, run });

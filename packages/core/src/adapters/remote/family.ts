@@ -16,8 +16,8 @@ import { markersOf, slotKey, snapshotKey, type Place } from "./layout.ts";
 import type { Logs } from "./logs.ts";
 import { firstPosition, gone, hidden, indexed, readBy, unreadBy, writeObject, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
+import { atOnce } from "../../values/limits.ts";
 
-const keysAtOnce = 1_000;
 const writesAtOnce = 6;
 /**
  * Longer than any process trusts a log without reading its first slot again (`believedMs` of logs.ts), by the largest
@@ -147,8 +147,8 @@ export class Family {
    */
   async clear(keys: readonly string[], at: number): Promise<void> {
     if (this.isSettled(at)) {
-      for (let from = 0; from < keys.length; from += keysAtOnce)
-        await this.#bucket.delete(keys.slice(from, from + keysAtOnce));
+      for (let from = 0; from < keys.length; from += atOnce.bucketKeys)
+        await this.#bucket.delete(keys.slice(from, from + atOnce.bucketKeys));
       return;
     }
     for (let from = 0; from < keys.length; from += writesAtOnce)

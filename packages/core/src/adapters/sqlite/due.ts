@@ -18,6 +18,7 @@ import { thisProcess } from "./process.ts";
 import { useOf } from "./slots.ts";
 import type { Row, Statements } from "./statements.ts";
 import { checkRun } from "./sums.ts";
+import { atOnce } from "../../values/limits.ts";
 
 export interface ClaimTurn {
   readonly now: number;
@@ -25,9 +26,6 @@ export interface ClaimTurn {
   readonly turn: number;
   readonly turns: FairTurns;
 }
-
-/** How many runs of a workflow a claim wakes up, so that it holds the file for a short time. */
-const wakeAtOnce = 1_000;
 
 /** True when a claim has something to do. */
 export function isAnyDue(sql: Statements, request: ClaimRequest, turn: ClaimTurn): boolean {
@@ -44,7 +42,7 @@ export function isAnyDue(sql: Statements, request: ClaimRequest, turn: ClaimTurn
 export function claimRows(sql: Statements, request: ClaimRequest, turn: ClaimTurn, path: string): Row[] {
   const { workflow, dueAt, quietMs } = request;
   const { now } = turn;
-  for (const name of workflow) sql.wakeUp.run(name, dueAt, wakeAtOnce);
+  for (const name of workflow) sql.wakeUp.run(name, dueAt, atOnce.wakeUps);
   const taken = claimInOrder(indexOf(sql, request, now), request, turn);
   for (const row of taken) checkRun(row, path);
   for (const { locator = null, slot = null, lease_until: leaseUntil } of taken) {

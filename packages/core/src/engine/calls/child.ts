@@ -176,7 +176,9 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     // It waits, and reports its end by itself.
     if (status === "suspended" && (wakeAt ?? Infinity) > this.engine.world.now())
       return this.#await(wakeAt, lookMs);
-    const outcome = await this.engine.options.children.drive(this.#child);
+    const isNeeded = async (): Promise<boolean> => !(await this.#isOver());
+    const child = again ? { ...this.#child, isNeeded } : this.#child;
+    const outcome = await this.engine.options.children.drive(child);
     if (!this.#settled) await this.engine.options.lease.pollNow();
     if (this.#settled || this.settled || this.scope.closed) return;
     if (outcome === "lost") {
@@ -225,10 +227,16 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { engine, scope } = this;
     for (const until = engine.world.now() + endingMs; engine.world.now() < until;) {
       await pause(engine.world, 1_000, scope.signal);
-      await engine.options.lease.pollNow();
-      if (engine.closing || scope.closed || scope.aborted || this.#settled) return true;
+      if (await this.#isOver()) return true;
     }
     return false;
+  }
+
+  /** Reads whether the run still waits for the child. */
+  async #isOver(): Promise<boolean> {
+    const { engine, scope } = this;
+    await engine.options.lease.pollNow();
+    return engine.closing || scope.closed || scope.aborted || this.#settled;
   }
 
   /** A storage error is retried. A refused input, another workflow under its id, or a deletion fails the child. */

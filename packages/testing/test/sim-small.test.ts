@@ -1,0 +1,23 @@
+/** Histories with pages of two runs, batches of two entries, and lines of two ancestors. */
+
+import { expect, inject, test } from "vitest";
+import { makeSmall } from "../../core/test/support/small-sizes.ts";
+import { planOf, simulate, type Plan } from "../src/sim/index.ts";
+import { complaintOf } from "./support/sim-sweep.ts";
+
+makeSmall();
+
+/** What comes to a border when pages and lines are short. */
+const isWide = ({ actions, flows }: Plan): boolean =>
+  actions.some(({ kind }) => kind === "purge" || kind === "delete" || kind === "fork") &&
+  JSON.stringify(flows).includes('"child"');
+
+test("small pages, batches and lines", { timeout: 600_000 }, async () => {
+  const count = inject("full") ? 100 : 5;
+  for (let [seed, left] = [1, count]; left > 0; seed++) {
+    const plan = planOf(seed);
+    if (!isWide(plan)) continue;
+    left -= 1;
+    expect(complaintOf(await simulate({ plan }))).toBe("");
+  }
+});
