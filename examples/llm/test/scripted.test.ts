@@ -1,5 +1,5 @@
 import { generateText, isStepCount, streamText, tool, type ToolSet } from "ai";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { questionOf, scriptedModel, toolResultsOf, turnOf, type Script } from "../src/index.ts";
 
@@ -88,10 +88,17 @@ describe("pace", () => {
   const slow = scriptedModel(() => ({ text: "one two three four" }), { pace: 0.2 });
 
   test("takes time, over the whole text", async () => {
-    const startedAt = performance.now();
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const startedAt = Date.now();
     const times: number[] = [];
     const { textStream } = streamText({ model: slow, prompt: "?" });
-    for await (const _ of textStream) times.push(performance.now() - startedAt);
+    const read = async (): Promise<void> => {
+      for await (const _ of textStream) times.push(Date.now() - startedAt);
+    };
+    const reading = read();
+    while (times.length < 4) await vi.advanceTimersByTimeAsync(1);
+    await reading;
     expect(times).toHaveLength(4);
     expect(times[0]).toBeGreaterThan(90);
     expect((times[3] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(10);

@@ -123,9 +123,9 @@ test.each([
   ["many members", `{"id":"c","messages":[{${'"a":1,'.repeat(400_000)}"b":1}]}`, 413],
 ] as const)("%s: refused before it becomes a value", async (_what, body, status) => {
   const { app, lines, send } = lab(() => true);
-  const began = performance.now();
+  const began = process.threadCpuUsage();
   expect(await send(body)).toBe(status);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(process.threadCpuUsage(began).user).toBeLessThan(1_000_000);
   expect((await app.list({ workflow: "answer" })).runs.length).toBe(status === 200 ? 1 : 0);
   expect(lines).toEqual([]);
 });

@@ -350,7 +350,7 @@ describe("with prepared responses", () => {
       start: (controller) => controller.enqueue(new TextEncoder().encode(event("start", "1.0"))),
     });
     const first = new Response(open, { headers: { "x-durable-run-id": "r" } });
-    const { send } = prepared([first, `${event("finish", "1.1")}${done}`], { quietMs: 20 });
+    const { send } = prepared([first, `${event("finish", "1.1")}${done}`], { quietMs: 300 });
     expect(await send()).toEqual(["start", "finish"]);
   });
 

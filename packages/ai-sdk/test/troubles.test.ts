@@ -161,8 +161,10 @@ describe("over a journal", () => {
     const abort = new AbortController();
     const model = durableModel(await opened(new MemoryStorage()), latest.models.chat(server.url));
     const asked = latest.ai.generateText({ model, prompt: "?", abortSignal: abort.signal });
+    const thrown = asked.catch((error: unknown) => error);
+    while (server.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     setTimeout(() => abort.abort(), 100);
-    expect(await asked.catch((error: unknown) => error)).toMatchObject({ name: "AbortError" });
+    expect(await thrown).toMatchObject({ name: "AbortError" });
     expect(server.requests).toHaveLength(1);
   });
 });

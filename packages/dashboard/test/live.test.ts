@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { Site } from "./support/ask.ts";
 import { secret } from "./support/journals.ts";
 
@@ -109,7 +109,6 @@ test("connections that are closed are given back; too many are refused", async (
   expect((await site.fetch("/api/events")).status).toBe(429);
   await Promise.all(open.map((reader) => reader.close()));
   // The watch ends after the reader.
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  const again = await Reader.open(site, "events");
+  const again = await vi.waitFor(() => Reader.open(site, "events"), { timeout: 60_000 });
   await again.close();
 });

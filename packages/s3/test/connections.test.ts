@@ -153,10 +153,10 @@ describe("a connection that breaks", () => {
 describe("what is thrown", () => {
   test("a store that does not answer is busy after the time-out, asked once", async () => {
     server.break(["silent"]);
-    const thrown = await thrownBy(open({ timeoutMs: 150 }).get("there"));
+    const thrown = await thrownBy(open({ timeoutMs: 1_500 }).get("there"));
     expect(thrown.code).toBe("storage-busy");
     expect(thrown.cause).toMatchObject({ name: "TimeoutError" });
-    expect(thrown.message).toContain(`${server.host} did not answer within 150 ms`);
+    expect(thrown.message).toContain(`${server.host} did not answer within 1500 ms`);
     expect(server.requests).toEqual(["GET there"]);
   });
 

@@ -160,7 +160,7 @@ describe("H71 size edges", () => {
   ])("huge: %s is `too-large` at once, without a copy", (_, make, least) => {
     const value = make();
     const before = process.memoryUsage();
-    const started = performance.now();
+    const started = process.threadCpuUsage();
     const error = failureOf(() => encode(value, where)) as DurableError;
     const after = process.memoryUsage();
     expect(error.code).toBe("too-large");
@@ -169,7 +169,7 @@ describe("H71 size edges", () => {
     );
     expect(error.details).toMatchObject({ limit: valueBytes });
     expect(error.details["size"]).toBeGreaterThanOrEqual(least);
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(process.threadCpuUsage(started).user).toBeLessThan(10_000_000);
     expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(300e6);
   });
 
@@ -187,9 +187,9 @@ describe("H71 size edges", () => {
   });
 
   it("huge: a BigInt of 2^29 bits is refused in seconds", () => {
-    const started = performance.now();
+    const started = process.threadCpuUsage();
     expect(codeOf(() => encode(1n << 536_870_912n, where))).toBe("not-serializable");
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(process.threadCpuUsage(started).user).toBeLessThan(10_000_000);
   });
 
   it("huge: what is thrown is recorded all the same", () => {

@@ -343,9 +343,9 @@ describe("the list of secrets", () => {
   test("does not grow with equal ones, and a text without any is given back as it is", () => {
     for (let i = 0; i < 10_000; i++) secret("equal-value", i % 2 === 0 ? "A" : "B");
     secret("equal-value");
-    const started = performance.now();
+    const started = process.threadCpuUsage();
     for (let i = 0; i < 10_000; i++) scrub("a text of some length without any secret in it");
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(process.threadCpuUsage(started).user).toBeLessThan(1_000_000);
     forgetSecrets();
     expect(scrub("equal-value")).toBe("equal-value");
   });

@@ -1,6 +1,14 @@
 /** An app with a few workflows, its handler, and helpers that send requests. */
 
-import { type App, createApp, durable, MemoryStorage, type Secret, type Storage } from "@durable/core";
+import {
+  type App,
+  createApp,
+  durable,
+  MemoryStorage,
+  type Secret,
+  type Storage,
+  type World,
+} from "@durable/core";
 import { createHandler, type Handler, type HandlerOptions } from "@durable/http";
 import { z } from "zod";
 import { described } from "./described.ts";
@@ -57,15 +65,21 @@ export interface Lab {
 interface LabOptions extends HandlerOptions {
   readonly storage?: Storage;
   readonly secret?: Secret;
+  readonly world?: World;
   readonly workflows?: Parameters<typeof createApp>[0]["workflows"];
 }
 
 export const origin = "http://lab.example";
 
 /** Allows everything unless `authorize` is given. */
-export function lab({ storage = new MemoryStorage(), secret = labSecret, ...options }: LabOptions = {}): Lab {
+export function lab({
+  storage = new MemoryStorage(),
+  secret = labSecret,
+  world,
+  ...options
+}: LabOptions = {}): Lab {
   const errors: unknown[] = [];
-  const app = createApp({ storage, secret, workflows: options.workflows ?? workflows });
+  const app = createApp({ storage, secret, world, workflows: options.workflows ?? workflows });
   const given = { authorize: () => true, onError: (error: unknown) => errors.push(error), ...options };
   const handler = described(createHandler(app, given), options.basePath);
   const ask = (path: string, init: RequestInit): Promise<Response> =>

@@ -50,7 +50,7 @@ const post = (body: string, headers: Record<string, string> = {}): Request =>
     body,
   });
 
-/** Longest time for a body of 1 MiB, on a busy machine. */
+/** Most CPU time for a body of 1 MiB. The clock would also count what other processes do. */
 const mostMs = 2_000;
 
 /** Bodies of many, deep or long values: each over a limit is refused, each within all limits is not. */
@@ -60,9 +60,9 @@ export function attackBodies(options: Count): Promise<Tried> {
     const input = random.pick([repeated, nested, mixed])(random);
     const body = `{"workflow":"nothing","input":${input}}`;
     const isOver = body.length > defaultLimits.bytes || isOverLimits(JSON.parse(body));
-    const began = performance.now();
+    const began = process.threadCpuUsage();
     const { status } = await handler(post(body));
-    const ms = performance.now() - began;
+    const ms = process.threadCpuUsage(began).user / 1_000;
     const end = String(status);
     if (ms > mostMs) return { end, problem: `${body.length} bytes took ${Math.round(ms)} ms` };
     const fits = isOver ? status === 400 || status === 413 : status === 202;
