@@ -1,8 +1,8 @@
 /**
  * The page in a real browser: what a user does with it; and a server that is killed in between and started
  * again. The page then continues by itself, and ends with one right answer. A call of the model that was
- * interrupted is made again, and gets other words: no word of the first answer may be left. Three instants
- * here, the others in `npm run test:full`. The page is built by the first server that starts.
+ * interrupted is made again, and gets other words: no word of the first answer may be left. Some of it here, all of
+ * it in `npm run test:full`. The page is built by the first server that starts.
  */
 
 import type { Browser, BrowserContext } from "playwright-core";
@@ -34,10 +34,9 @@ describe.skipIf(!hasChromium)("the page", () => {
   });
   afterEach(() => user.close());
 
-  // The long tests are about kills alone.
-  const isLong = inject("full");
+  const isFull = inject("full");
 
-  test.skipIf(isLong)("shows an answer while it is written", async () => {
+  test("shows an answer while it is written", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await picture(one.page, "welcome");
     await one.watch();
@@ -55,7 +54,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
   });
 
-  test.skipIf(isLong)("asks before an e-mail is sent, and sends it once", async () => {
+  test("asks before an e-mail is sent, and sends it once", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.mail);
     await one.button("Allow").waitFor();
@@ -70,7 +69,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(site.calls()).toBe(1);
   });
 
-  test.skipIf(isLong)("sends nothing that was denied", async () => {
+  test.runIf(isFull)("sends nothing that was denied", async () => {
     const before = site.mails().length;
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.mail);
@@ -83,7 +82,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(site.mails()).toHaveLength(before);
   });
 
-  test.skipIf(isLong)("answers an edited message anew", async () => {
+  test.runIf(isFull)("answers an edited message anew", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.tides);
     await one.done();
@@ -96,7 +95,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(await one.conversation()).toEqual([questions.server, answerTo(questions.server)]);
   });
 
-  test.skipIf(isLong)("answers again in other words", async () => {
+  test.runIf(isFull)("answers again in other words", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => (release = resolve));
     await user.route("**/stream", async (route) => {
@@ -119,7 +118,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     ]);
   });
 
-  test.skipIf(isLong)("stops, and can be asked again", async () => {
+  test.runIf(isFull)("stops, and can be asked again", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.tides);
     await one.stopAt(3);
@@ -139,7 +138,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     ]);
   });
 
-  test.skipIf(isLong)("shows the running answer, and the question, in a second tab", async () => {
+  test.runIf(isFull)("shows the running answer, and the question, in a second tab", async () => {
     const one = await Visitor.open(user, site.url, chat);
     const idle = await Visitor.open(user, site.url, chat);
     await one.ask(questions.tides);
@@ -165,9 +164,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(site.mails()).toHaveLength(before + 1);
   });
 
-  const chosen = instants.filter(({ sampled }, n) =>
-    inject("full") ? sampled !== true && n % 2 === 0 : sampled === true,
-  );
+  const chosen = instants.filter(({ sampled }) => isFull || sampled === true);
   test.for(chosen)("continues when the server is killed $name", async ({ question, play }) => {
     const before = site.mails().length;
     const one = await Visitor.open(user, site.url, chat);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Ended } from "example-llm/process";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, inject, test } from "vitest";
 import { cleanUp, newFolder, runDemo } from "./support/demo-process.ts";
 
 afterEach(cleanUp);
@@ -13,10 +13,12 @@ const calls = ({ out }: Ended): number[] =>
 const answers = ({ out }: Ended): string[] =>
   out.split(/^(?:first|second) run$/m).map((text) => text.split("  provider calls")[0] ?? "");
 
-describe.each([
-  ["demo", []],
+const demos: [string, string[]][] = [
   ["demo:stream", ["--stream"]],
-])("%s", (_, args) => {
+  ["demo", []],
+];
+
+describe.each(inject("full") ? demos : demos.slice(0, 1))("%s", (_, args) => {
   test("the first run calls the provider, the second one does not, and both print the same", async () => {
     const folder = newFolder();
     const once = await runDemo(folder, args);

@@ -11,7 +11,7 @@ import { Provider, type Heard, type Said } from "./support/provider.ts";
 import { latest, versions, type Version } from "./support/versions.ts";
 
 const random = seeded(11);
-const replays = inject("full") ? 20 : 4;
+const replays = inject("full") ? 20 : 2;
 
 /** Two turns with tools and one with text. Every answer differs, and their order is random. */
 function traveller({ question, results, number }: Heard): Said {

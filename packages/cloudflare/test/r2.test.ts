@@ -1,5 +1,5 @@
 import { bucketConformance, remoteConformance, type OpenBucket } from "@durable/testing/conformance";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, inject } from "vitest";
 import { startR2 } from "./support/workerd-bucket.ts";
 
 let server: Awaited<ReturnType<typeof startR2>>;
@@ -15,4 +15,4 @@ const open: OpenBucket = () =>
 // Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2", open, { brief });
-remoteConformance("R2", open, { brief });
+remoteConformance("R2", open, { brief, sample: inject("full") ? 1 : 5 });

@@ -174,7 +174,7 @@ describe("a run whose body ends the process (H58)", () => {
     expect((await entriesOf(["bad"])).map(({ kind }) => kind)).toEqual(["run.started"]);
   });
 
-  const lives = inject("full") ? 20 : 5;
+  const lives = inject("full") ? 20 : 4;
   it(`${lives} workers lost in one long step whose limit is 3 attempts: it ends well (H59)`, async () => {
     await recordAll(["r"]);
     for (let life = 1; life <= lives; life++) {

@@ -18,7 +18,7 @@ import { Visitor } from "./support/visitor.ts";
 
 // A sample here, more of them in `npm run test:full`.
 const sample = (all: readonly string[]): readonly string[] =>
-  all.filter((_, i) => i % (inject("full") ? 10 : 25) === 0);
+  all.filter((_, i) => i % (inject("full") ? 5 : 50) === 0);
 const payloads = sample(texts.payloads);
 const names = sample(texts.names);
 

@@ -10,6 +10,7 @@ import { pageSuite } from "./support/page-suite.ts";
 const folder = mkdtempSync(join(tmpdir(), "dashboard-page-"));
 let storage: SqliteStorage | undefined;
 
+// Its size is that of inject("full").
 pageSuite("sqlite", () => {
   storage = new SqliteStorage(join(folder, "journal.db"));
   return Promise.resolve(storage);

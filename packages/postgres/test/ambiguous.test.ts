@@ -3,7 +3,7 @@ import { cutAppends } from "./support/ambiguous.ts";
 import { freshSchema } from "./support/open.ts";
 
 // A sample of what `npm run soak:postgres` does 1,000 times.
-const cuts = inject("full") ? 200 : 24;
+const cuts = inject("full") ? 200 : 10;
 
 test(`H14 an append whose outcome is unknown is settled by its write id, ${cuts} times (law 8)`, async () => {
   const report = await cutAppends({ url: inject("postgres"), schema: freshSchema(), cuts });

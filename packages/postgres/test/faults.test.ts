@@ -11,7 +11,7 @@ import { openSchema } from "./support/open.ts";
 
 // The server is that of inject("postgres").
 const all = [...journalFaults, ...lifeFaults, ...fleetFaults, ...noteFaults, ...chapterFaults, ...blobFaults];
-const faults = all.filter((_, n) => n % (inject("full") ? 2 : 12) === 0);
+const faults = all.filter((_, n) => n % (inject("full") ? 1 : 24) === 0);
 
 /** The storage, with the methods that the fault replaces. */
 function faulty(good: Storage, fault: Fault): Storage {

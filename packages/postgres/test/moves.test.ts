@@ -72,7 +72,7 @@ describe.each([
 
 // oxlint-disable-next-line vitest/expect-expect -- playHistory holds the assertions
 test("random histories arrive as they are, also in several copies and after a crash", async () => {
-  for (let seed = 1; seed <= (inject("full") ? 60 : 5); seed++) {
+  for (let seed = 1; seed <= (inject("full") ? 60 : 2); seed++) {
     const place = openSchema(inject("postgres"));
     const open = (world: World): Target => ({
       storage: place.open({ now: () => world.now() }),

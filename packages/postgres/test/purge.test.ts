@@ -52,7 +52,7 @@ test("a purge that is killed leaves no half of a family, and the next one goes o
   const place = openSchema(url);
   onTestFinished(() => place.close());
   const storage = place.open();
-  const families = inject("full") ? 400 : 150;
+  const families = inject("full") ? 400 : 80;
   await Promise.all(
     Array.from({ length: families }, (_, n) => root.with({ storage, secret }).run(n, { id: `r${n}` })),
   );
@@ -133,7 +133,7 @@ test("tables that are purged and filled again do not grow with the number of cyc
   const app = createApp({ storage, secret, workflows: [] });
   const sizes: number[] = [];
   const noise = (n: number): string => Array.from({ length: 400 }, (_, i) => `${n * i * 7_919}`).join(" ");
-  for (let cycle = 0; cycle < (inject("full") ? 12 : 6); cycle++) {
+  for (let cycle = 0; cycle < (inject("full") ? 12 : 4); cycle++) {
     await Promise.all(
       Array.from({ length: 250 }, async (_, n) => {
         const head = { ...headOf(), status: "completed", wakeAt: null, updatedAt: 5 } as const;

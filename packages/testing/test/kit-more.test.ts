@@ -1,8 +1,8 @@
 /** `crashEverywhere` on flows with streams, children, maps and uncertain steps: clean ones pass, wrong ones are found. */
 
 import { durable, type Context, type Resolution } from "@durable/core";
-import { crashEverywhere, recorder } from "@durable/testing";
-import { describe, expect, test } from "vitest";
+import { crashEverywhere, recorder, type Fault } from "@durable/testing";
+import { describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { checks, expectClean, reportOf } from "./support/crash-reports.ts";
 
@@ -86,7 +86,8 @@ describe("children", () => {
       const rest = await ctx.map([2, 3], (c, n) => c.child(kid, n), { key: (n) => `k${n}` });
       return [first, ...rest];
     });
-    const report = await crashEverywhere(flow, { resume: { more: 5 } });
+    const faults: Fault[] | undefined = inject("full") ? undefined : ["crash-before"];
+    const report = await crashEverywhere(flow, { resume: { more: 5 }, faults });
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({ output: [2, 9, 6] });
     expect(report.calm.ran).toEqual({ "kid/double": 1, "map[k2]/kid/double": 1, "map[k3]/kid/double": 1 });

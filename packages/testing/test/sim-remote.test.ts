@@ -6,11 +6,11 @@ import regressions from "./sim-remote-regressions.json" with { type: "json" };
 import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
-const seeds = inject("full") ? 20 : 10;
+const seeds = inject("full") ? 40 : 4;
 /** Plans that once failed. */
 const onceFailed = (regressions as unknown as { found: string; plan: Plan }[]).map(({ plan }) => plan);
 
-test(`H10 H15 ${seeds} simulated histories of a journal in a bucket`, { timeout: 300_000 }, async () => {
+test(`H10 H15 ${seeds} simulated histories of a journal in a bucket`, { timeout: 900_000 }, async () => {
   let [runs, faults] = [0, 0];
   for (const plan of [...onceFailed, ...Array.from({ length: seeds }, (_, n) => planOf(n + 1))]) {
     const simulation = await simulate({ plan, open: handles });

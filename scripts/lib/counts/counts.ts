@@ -30,9 +30,10 @@ const flags = [
   "--conditions=durable-source",
 ];
 
-/** Counts everything. */
-export async function countWork(): Promise<AllCounts> {
-  return { ...counted([]), [importName]: await importWeight() };
+/** Counts everything, or what an import loads and some workloads. */
+export async function countWork(only: readonly string[] = []): Promise<AllCounts> {
+  // The first argument is a kind of extra work.
+  return { ...counted(only.length === 0 ? [] : ["none", ...only]), [importName]: await importWeight() };
 }
 
 /** Counts some workloads with extra work in them. */

@@ -83,7 +83,8 @@ async function oneRun(calm: Calm, random: Random, most: number): Promise<Omit<Ki
       const recorded = entries.flatMap((entry) => (entry.kind === "step.completed" ? entry.key : []));
       restarts.push({ recorded: new Set(recorded), lines: place.effects().length });
       const demo = new DemoProcess(place);
-      if (kills < most) await killSometime(demo, calm.ms, random);
+      // The last one comes when something is recorded, so that there is something to reuse.
+      if (kills < most) await killSometime(demo, calm.ms, random, kills === most - 1);
       const { code, signal, out, err } = await demo.ended;
       if (signal === "SIGKILL") kills += 1;
       else if (code === 0) break;
@@ -104,10 +105,10 @@ async function oneRun(calm: Calm, random: Random, most: number): Promise<Omit<Ki
 }
 
 /** Mostly while it works, now and then while it starts. It may be done before. */
-async function killSometime(demo: DemoProcess, ms: number, random: Random): Promise<void> {
-  const early = random.chance(0.15);
+async function killSometime(demo: DemoProcess, ms: number, random: Random, late: boolean): Promise<void> {
+  const early = random.chance(0.15) && !late;
   const wait = random.next() * (early ? 300 : ms);
-  if (!early) await demo.printed("press Ctrl-C");
+  if (!early) await demo.printed(late ? "  ran      " : "press Ctrl-C");
   await Promise.race([delay(wait), demo.ended]);
   demo.signal("SIGKILL");
 }

@@ -83,7 +83,6 @@ export const instants: readonly Instant[] = [
   {
     name: "after the e-mail was sent",
     question: questions.mail,
-    sampled: true,
     play: async (one, site) => {
       await one.button("Allow").click();
       await one.mail("Sent");

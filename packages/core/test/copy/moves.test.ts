@@ -1,5 +1,5 @@
 import { copyRuns } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { contentOf, house, unordered, type Kind } from "./support/houses.ts";
 import { effects, entriesOf, finish, moveIn, sealed, testWorld } from "./support/residents.ts";
 
@@ -9,18 +9,21 @@ const nothing = { runs: 0, batches: 0, bytes: 0, refused: [], active: [] };
 describe.each([
   ["plain", {}],
   ["sealed", sealed],
-] as const)("runs that wait before a move (%s)", (_, more) => {
-  test.each(kinds)("finish after it, with their old tokens, in %s", async (kind) => {
-    const world = testWorld();
-    const [old, home] = [house(kind === "sqlite" ? "folder" : "sqlite", world), house(kind, world)];
-    const residents = await moveIn(old.storage, world, more);
-    effects.length = 0;
-    const copied = await copyRuns(old.reopen(), home.storage, { readBack: home.reopen() });
-    expect(copied).toMatchObject({ runs: 13, skipped: 0, refused: [], active: [] });
-    const { found, expected } = await finish(residents, home.reopen(), world, more);
-    expect(found).toEqual(expected);
-    expect(effects, "no recorded step ran again").toEqual([]);
-  });
+] as const)("runs that wait before a move (%s)", (name, more) => {
+  test.each(inject("full") || name === "plain" ? kinds : kinds.slice(0, 1))(
+    "finish after it, with their old tokens, in %s",
+    async (kind) => {
+      const world = testWorld();
+      const [old, home] = [house(kind === "sqlite" ? "folder" : "sqlite", world), house(kind, world)];
+      const residents = await moveIn(old.storage, world, more);
+      effects.length = 0;
+      const copied = await copyRuns(old.reopen(), home.storage, { readBack: home.reopen() });
+      expect(copied).toMatchObject({ runs: 13, skipped: 0, refused: [], active: [] });
+      const { found, expected } = await finish(residents, home.reopen(), world, more);
+      expect(found).toEqual(expected);
+      expect(effects, "no recorded step ran again").toEqual([]);
+    },
+  );
 
   test("are the same in every storage of a round trip, and a second copy finds nothing new", async () => {
     const world = testWorld();

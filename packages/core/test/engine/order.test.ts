@@ -1,6 +1,6 @@
 import { createApp, durable, MemoryStorage, type Context, type Outcome, type Workflow } from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { cutAt, entriesOf, outputOf, runId, secret, settlement } from "../support/order-stage.ts";
 
 function permutations<T>(list: readonly T[]): T[][] {
@@ -84,7 +84,8 @@ const names = Object.keys(shapes(new Hands()));
 
 describe.each(names)("H41 %s: every order in which five branches can end", (shape) => {
   test.each(["one after the other", "in one turn"])("%s", async (how) => {
-    for (const order of permutations(five)) {
+    // One order in five here, all 120 in `npm run test:full`.
+    for (const order of permutations(five).filter((_, n) => inject("full") || n % 5 === 0)) {
       const hands = new Hands();
       const flow = durable("five", shapes(hands)[shape]!);
       const { world, storage } = setting();

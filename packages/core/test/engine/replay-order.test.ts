@@ -118,7 +118,7 @@ function treeOf(random: Random): Tree {
   return { kind: "sequence", nodes: [randomTree(random, random.between(5, 30))] };
 }
 
-const seeds = inject("full") ? 150 : 48;
+const seeds = inject("full") ? 150 : 18;
 const groups = 6;
 
 describe("H2 random workflows, with slow storage and slow work", () => {

@@ -26,7 +26,7 @@ function sqlite(): Lab {
   return { world, storage, secret };
 }
 
-const [often, seldom] = inject("full") ? [2, 7] : [8, 14];
+const [often, seldom] = inject("full") ? [2, 7] : [14, 28];
 
 test.each([
   ["memory", lab, often],

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, inject, test } from "vitest";
 import { Child, killChildren } from "../support/child-process.ts";
 import { memoryFolder, tempFolder } from "../support/sqlite-temp.ts";
 import { loadFormat2 } from "./support/packed-build.ts";
@@ -11,7 +11,7 @@ afterEach(killChildren);
 const parts = 8;
 const numbers = Array.from({ length: 6 }, (_, n) => n);
 
-test.each(["sqlite", "folder"])(
+test.each(inject("full") ? ["sqlite", "folder"] : ["sqlite"])(
   "H54 processes of two builds share a %s place: each run ends, and each step is recorded once",
   async (kind) => {
     const temp = tempFolder(memoryFolder);

@@ -46,7 +46,7 @@ async function journey(kind: SiteKind, isPresent: (act: number) => boolean, seal
 
 /** Who plays each act after the first: bit n of the number is set when the present build plays act n + 1. */
 const patterns = 2 ** (acts.length - 1);
-const sample = [0b111111, 0b101010, 0b010101, 0b000100, 0b111011];
+const sample = [0b101010, 0b000100];
 
 /** The process dies at an append of an act, or does not reach it: then the act is over. */
 async function dies(by: Process, act: number, before: Stop, plan: Plan): Promise<boolean> {
@@ -70,8 +70,8 @@ const crashes = inject("full")
       ["a bucket in memory", "crash-before"],
     ] as const);
 
-/** Which appends a process dies at: every fifth of each act; in the sample, every sixth. */
-const stride = inject("full") ? 5 : 6;
+/** Which appends a process dies at: every fifth of each act; in the sample, every ninth. */
+const stride = inject("full") ? 5 : 9;
 
 describe.each(siteKinds)("H54 a run of format 2 in %s", (kind) => {
   test("goes the same way, whichever builds drive it", async () => {

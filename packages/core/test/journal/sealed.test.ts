@@ -121,7 +121,7 @@ describe("H68 H10 runs under a cipher end like others", () => {
     const { encryption: _, ...open } = sealedLab();
     const expected = outputOf((await livesOf(open, book, { ...given, id: "calm" })).end);
     const { appends } = await livesOf(lab, book, { ...given, id: "calm" });
-    for (let append = 1; append <= appends; append += inject("full") ? 5 : 12) {
+    for (let append = 1; append <= appends; append += inject("full") ? 3 : 25) {
       for (const fault of ["crash-after", "crash-then-apply", "lose-reply"] as const) {
         const id = `r-${append}-${fault}`;
         const { end } = await livesOf(lab, book, { ...given, id }, { append, fault });

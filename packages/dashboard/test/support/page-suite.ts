@@ -1,4 +1,4 @@
-/** Every screen and every action in a real browser, against real journals on one storage. */
+/** Every screen and every action in a real browser, against real journals on one storage. A part of them in `npm test`. */
 
 import { readFileSync } from "node:fs";
 import { createWorker, type Storage } from "@durable/core";
@@ -10,6 +10,8 @@ import { openBrowser, picture, skipReason } from "./chromium.ts";
 import { createJournals, type Journals, prices } from "./journals.ts";
 import { screens } from "./screens.ts";
 import { soon, Visitor } from "./visitor.ts";
+
+const isFull = inject("full");
 
 export function pageSuite(name: string, open: () => Promise<Storage>): void {
   describe.skipIf(skipReason !== null)(`the page on ${name}`, () => {
@@ -126,7 +128,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await other.close();
     });
 
-    test("forks with the plan first, edits an output, and goes to the fork", async () => {
+    test.runIf(isFull)("forks with the plan first, edits an output, and goes to the fork", async () => {
       const one = await visit("/runs/loan-7?step=decide");
       await one.button("Fork from here").click();
       const dialog = one.page.getByRole("dialog");
@@ -151,7 +153,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.close();
     });
 
-    test("retries, wakes and cancels", async () => {
+    test.runIf(isFull)("retries, wakes and cancels", async () => {
       const one = await visit("/runs/ingest-1");
       await one.button("Retry").click();
       await one.says(/The run (?:continues|failed again)\./);
@@ -173,38 +175,41 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
     const retries = async (id: string): Promise<number> =>
       (await journals.app.get(id).entries()).filter(({ kind }) => kind === "run.retried").length;
 
-    test("finds runs by tags, shows a report, pauses, unpauses and sends a message", async () => {
-      const one = await visit();
-      await one.page.getByRole("link", { name: "customer=42" }).click();
-      await expect.poll(() => one.place, soon).toBe("/?tag=customer%3D42");
-      await expect.poll(() => one.lines(), soon).toEqual(["Waiting order order-42"]);
-      await one.page.getByRole("link", { name: "team=harbour, north" }).click();
-      await expect.poll(() => one.lines(), soon).toEqual(["Waiting order order-42"]);
-      await picture(one.page, `${name}-tags`);
-      await one.go("/runs/order-42");
-      await one.says("waits for the carrier");
-      await one.button("Pause").click();
-      await one.page.getByLabel("Reason").fill("stock-taking");
-      await one.button("Pause the run").click();
-      await one.status("Paused");
-      await one.says("stock-taking");
-      await picture(one.page, `${name}-paused`);
-      await one.button("Unpause").click();
-      await one.status("Waiting");
-      await one.button("Send").click();
-      const dialog = one.page.getByRole("dialog", { name: "Send a message" });
-      expect(await dialog.getByLabel("Topic").inputValue()).toBe("carrier");
-      await dialog.getByLabel("Message as JSON").fill("the blue van");
-      await dialog.getByRole("button", { name: "Send the message" }).click();
-      await dialog.getByRole("alert").waitFor();
-      await dialog.getByLabel("Message as JSON").fill('"the blue van"');
-      await picture(one.page, `${name}-send`);
-      await dialog.getByRole("button", { name: "Send the message" }).click();
-      await one.says("The message is recorded.");
-      await one.status("Completed");
-      expect(await journals.app.get("order-42").result()).toBe("to the blue van");
-      await one.close();
-    });
+    test.runIf(isFull)(
+      "finds runs by tags, shows a report, pauses, unpauses and sends a message",
+      async () => {
+        const one = await visit();
+        await one.page.getByRole("link", { name: "customer=42" }).click();
+        await expect.poll(() => one.place, soon).toBe("/?tag=customer%3D42");
+        await expect.poll(() => one.lines(), soon).toEqual(["Waiting order order-42"]);
+        await one.page.getByRole("link", { name: "team=harbour, north" }).click();
+        await expect.poll(() => one.lines(), soon).toEqual(["Waiting order order-42"]);
+        await picture(one.page, `${name}-tags`);
+        await one.go("/runs/order-42");
+        await one.says("waits for the carrier");
+        await one.button("Pause").click();
+        await one.page.getByLabel("Reason").fill("stock-taking");
+        await one.button("Pause the run").click();
+        await one.status("Paused");
+        await one.says("stock-taking");
+        await picture(one.page, `${name}-paused`);
+        await one.button("Unpause").click();
+        await one.status("Waiting");
+        await one.button("Send").click();
+        const dialog = one.page.getByRole("dialog", { name: "Send a message" });
+        expect(await dialog.getByLabel("Topic").inputValue()).toBe("carrier");
+        await dialog.getByLabel("Message as JSON").fill("the blue van");
+        await dialog.getByRole("button", { name: "Send the message" }).click();
+        await dialog.getByRole("alert").waitFor();
+        await dialog.getByLabel("Message as JSON").fill('"the blue van"');
+        await picture(one.page, `${name}-send`);
+        await dialog.getByRole("button", { name: "Send the message" }).click();
+        await one.says("The message is recorded.");
+        await one.status("Completed");
+        expect(await journals.app.get("order-42").result()).toBe("to the blue van");
+        await one.close();
+      },
+    );
 
     test("operates: schedules, workers, limits, and a clean-up that shows first what would go", async () => {
       const worker = createWorker(journals.app, { name: "post-office", workflows: ["story"] });
@@ -283,7 +288,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
     });
 
     test("has no serious fault for screen readers, in both themes, and fits every width", async () => {
-      // Half of the screens here, the other half in `npm run test:full`; each in one of the looks.
+      // Some screens here, all of them in `npm run test:full`; each in one of the looks.
       const looks = [
         ["light", 1400],
         ["dark", 420],
@@ -292,7 +297,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
         const one = await Visitor.open(browser, site.url, { theme, width });
         await one.says("loan-7");
         for (const [i, [screen, path]] of Object.entries(screens).entries()) {
-          if (i % 4 !== turn + (inject("full") ? 2 : 0)) continue;
+          if (i % (isFull ? 2 : 8) !== turn) continue;
           await one.go(path);
           await one.settled();
           expect(await one.fits(), `${screen} at ${width}`).toBe(true);

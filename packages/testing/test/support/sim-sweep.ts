@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { describeViolations, simulate, tally, unmet, type Simulation } from "../../src/sim/index.ts";
 
 /** Empty, or the violations and the command that shows them again. */
@@ -9,11 +9,12 @@ export function complaintOf({ plan, violations }: Simulation, option = ""): stri
 }
 
 /** Registers a sweep. Tests of one file run in sequence and files in parallel, so each sweep has its own file. */
-export function sweep(first: number, count: number): void {
+export function sweep(first: number, sizes: { readonly sample: number; readonly full: number }): void {
+  const count = inject("full") ? sizes.full : sizes.sample;
   test(
     `H1 H2 H4 H10 H21 H27 H28 H33 H37 H38 H45 H55 H57 H59 ${count} seeds from ${first}`,
     {
-      timeout: 600_000,
+      timeout: 1_800_000,
     },
     async () => {
       const met = new Map<string, number>();
@@ -24,7 +25,8 @@ export function sweep(first: number, count: number): void {
       }
       // A sweep that did not meet an event has not tested it. The rarest events take hundreds of seeds.
       const missing = unmet(met);
-      expect(missing.length > (count < 1_000 ? 45 : 0) ? missing : []).toEqual([]);
+      const rare = count < 1_000 ? 60 : 0;
+      expect(missing.length > rare ? missing : []).toEqual([]);
     },
   );
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bucketConformance, remoteConformance, type OpenBucket } from "@durable/testing/conformance";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { FolderBucket } from "../../../src/adapters/folder/index.ts";
 
 const open: OpenBucket = async () => {
@@ -17,9 +17,10 @@ const open: OpenBucket = async () => {
 
 // Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
+const sample = inject("full") ? 1 : 5;
 bucketConformance("FolderBucket", open, { brief });
-remoteConformance("FolderBucket", open, { brief });
-remoteConformance("FolderBucket", open, { brief, faults: "all" });
+remoteConformance("FolderBucket", open, { brief, sample });
+remoteConformance("FolderBucket", open, { brief, sample, faults: "all" });
 
 describe("FolderBucket", () => {
   test("H65 no key leads out of its folder, and no two share a file", async () => {

@@ -137,7 +137,7 @@ it("no image of a damaged file gives a batch without its blobs (H12)", { timeout
   const whole = readFileSync(temp.path);
   const image = tempFolder(memoryFolder);
   const gave = new Map<string, number>();
-  const images = inject("full") ? 400 : 100;
+  const images = inject("full") ? 400 : 40;
   for (let n = 0; n < images; n++) {
     writeFileSync(image.path, damage(whole, whole.length, random));
     for (const result of await readImage(image.path, runs, bodies))
@@ -287,7 +287,7 @@ async function textOf(call: Promise<unknown>): Promise<string> {
 
 it("SqliteStorage keeps blobs like MemoryStorage, over random traces", { timeout: 60_000 }, async () => {
   const seen = new Set<string>();
-  for (let seed = 1; seed <= (inject("full") ? 150 : 30); seed++) {
+  for (let seed = 1; seed <= (inject("full") ? 150 : 10); seed++) {
     const place = tempFolder(memoryFolder);
     storage = new SqliteStorage(place.path);
     const [expected, found] = [await trace(seed, new MemoryStorage()), await trace(seed, storage)];

@@ -71,7 +71,7 @@ describe("first boot and migration (H56)", () => {
 
   const texts = [...migrations, ...additions.map(({ text }) => text)];
   const statements = texts.join("\n").split(/(?<=;)\n\s*/).length;
-  const every = inject("full") ? 2 : 5;
+  const every = inject("full") ? 1 : 15;
   it.each(Array.from({ length: Math.ceil((statements + 1) / every) }, (_, n) => [n * every]))(
     "a process killed before statement %i leaves the file as it was, for the next to migrate",
     async (stop) => {

@@ -14,7 +14,7 @@ import { randomOps } from "./support/ops.ts";
 import { compareTraces, findDifference } from "./support/traces.ts";
 
 // A fixed sample of what `npm run soak:sqlite` does for as long as it is told to.
-const [traces, worlds] = inject("full") ? [250, 12] : [50, 3];
+const [traces, worlds] = inject("full") ? [250, 12] : [20, 1];
 
 describe("SqliteStorage answers like MemoryStorage", () => {
   it("reply by reply, to random lists of 60 operations (H17, H18)", { timeout: 60_000 }, async () => {

@@ -44,7 +44,7 @@ function family(ran: Ran, knows: Family["knows"]): Family {
 }
 
 /** Every so many I/O are hurt. */
-const thinning = inject("full") ? 1 : 4;
+const thinning = inject("full") ? 1 : 8;
 
 const output = [{ kid: ["ann", 2, "made red", 1], step: 2 }, "step-failed", "quick", 3];
 const faults: readonly Fault[] = [

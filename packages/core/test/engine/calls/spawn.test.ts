@@ -306,7 +306,7 @@ describe("under crashes", () => {
     "lose-reply",
     "lose-request",
   ];
-  const thinning = inject("full") ? 2 : 3;
+  const thinning = inject("full") ? 1 : 7;
 
   /** A fault at one operation of the first life, then lives without faults until nothing is open. */
   async function history(operation: "append" | "read" | "lease", index: number, fault: Fault | null) {
