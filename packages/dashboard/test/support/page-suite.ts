@@ -297,7 +297,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
         const one = await Visitor.open(browser, site.url, { theme, width });
         await one.says("loan-7");
         for (const [i, [screen, path]] of Object.entries(screens).entries()) {
-          if (i % (isFull ? 2 : 8) !== turn) continue;
+          if (i % (isFull ? 2 : 12) !== turn) continue;
           await one.go(path);
           await one.settled();
           expect(await one.fits(), `${screen} at ${width}`).toBe(true);
