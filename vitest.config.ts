@@ -107,8 +107,8 @@ export default defineConfig(({ mode }) => {
       // Crash tests start processes of their own, and wait for them: three workers keep two cores busy.
       maxWorkers: 3,
       // For what hangs, not for what is slow: a busy machine takes several times as long as an idle one.
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
     },
   };
 });

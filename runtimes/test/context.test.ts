@@ -31,7 +31,7 @@ const runtimes: [string, string, Look][] = [
 
 test.for(runtimes)(
   "the async context of a call is seen in its work on %s",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async ([name, agent, look], { skip }) => {
     if (look === null) return skip(`No package of ${name} is installed for this platform.`);
     expect(await look()).toEqual({

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 let store: Awaited<ReturnType<typeof startStore>>;
 beforeAll(async () => {
   store = await startStore(await bundle(new URL("../src/worker.ts", import.meta.url)));
-}, 60_000);
+}, 300_000);
 afterAll(() => store.stop());
 
 interface Runtime {
@@ -63,7 +63,7 @@ function after(runtime: Runtime): Runtime {
 describe("a run on a bucket", () => {
   test.for(runtimes)(
     "H33 starts and suspends on $name, and goes on where it stood on another runtime",
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async (from, { skip }) => {
       const { name, play } = from;
       if (play === null) return skip(`No package of ${name} is installed for this platform.`);

@@ -12,7 +12,7 @@ let store: Awaited<ReturnType<typeof startStore>>;
 let queues: Awaited<ReturnType<typeof startQueues>>;
 beforeAll(async () => {
   [store, queues] = await Promise.all([startStore(), startQueues()]);
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await killPrograms();
   await store.stop();
@@ -89,7 +89,7 @@ describe.concurrent("the consumer on SQS", () => {
     expect(first.all("body")).toEqual(["outline", "draft"]);
     expect(second.all("body")).toEqual(["draft", "publish"]);
     expect(await all.outcome()).toMatchObject({ output: expect.stringContaining("approved") });
-  }, 120_000);
+  }, 300_000);
 
   test("H22 a step that outlasts its visibility timeout runs once: who lives keeps the message", async ({
     expect,
@@ -110,7 +110,7 @@ describe.concurrent("the consumer on SQS", () => {
     expect(first.all("body")).toEqual(["outline", "draft", "publish"]);
     expect(second.all("taken")).toEqual([]);
     expect(await queues.count("DeleteMessage", "slow")).toBe(1);
-  }, 120_000);
+  }, 300_000);
 });
 
 test("the guide shows the queue as it is tested here", () => {

@@ -78,7 +78,7 @@ describe("the first program of the README, in an empty folder with the package i
     mkdirSync(home);
     tool("npm", ["install", packed, "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"], home);
     writeFileSync(join(home, "story.ts"), story());
-  }, 120_000);
+  }, 300_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it("carries on after Ctrl-C: at the first line, in the middle, and to the same end", async () => {
@@ -108,12 +108,12 @@ describe("the first program of the README, in an empty folder with the package i
     const calm = await play();
     expect(prompts(calm.said)).toEqual(["plan tides", "moon", "sun", "PLAN TIDES: MOON, SUN"]);
     expect(ending(calm.said), "as if it had never been interrupted").toBe(ending(third.said));
-  }, 60_000);
+  }, 300_000);
 
   it("leaves nothing in the workspace", () => {
     const left = ["*.tgz", "packages/**/*.tgz", "story.ts"].map((pattern) => `:(glob)${pattern}`);
     expect(tool("git", ["status", "--short", "--ignored", "--", ...left], root)).toBe("");
-  }, 60_000);
+  }, 300_000);
 
   it("compiles against the published types, all of them checked", () => {
     const compilerOptions = {
@@ -127,7 +127,7 @@ describe("the first program of the README, in an empty folder with the package i
     tool("npm", ["pkg", "set", "type=module"], home);
     writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["story.ts"] }));
     expect(tool("tsc", ["-p", "."], home)).toBe("");
-  }, 60_000);
+  }, 300_000);
 
   it("complains of nothing in a folder whose package.json says that it holds modules", async () => {
     expect(await play()).toMatchObject({ code: 0, complained: "" });

@@ -8,7 +8,7 @@ const size = inject("full") ? 8 : 3;
 // One store here, because each is a server of its own; both in `npm run test:full`.
 test.concurrent.each(inject("full") ? ["r2", "s3"] : ["s3"])(
   `H15 H21 four drivers on a run in %s, with deaths and lost replies: ${size} runs without a violation, and a careless store is caught`,
-  { timeout: 240_000 },
+  { timeout: 300_000 },
   async (name) => {
     const store = (await stores[name]?.()) as Store;
     try {

@@ -26,7 +26,7 @@ const kills = full ? 5 : 2;
 describe("SIGKILL", () => {
   test(
     `at ${kills} random instants (seed 1): one answer, and nothing recorded runs again`,
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       const report = await killDemo({ kills, seed: 1 });
       expect(report.kills).toBe(kills);
@@ -127,7 +127,7 @@ describe("what goes wrong", () => {
 
   test.runIf(full)(
     "a provider that cannot be reached fails the run in one line",
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async () => {
       const env = { OPENAI_API_KEY: "none", OPENAI_BASE_URL: "http://127.0.0.1:9/v1" };
       const { code, out } = await runDemo(place(), { env });

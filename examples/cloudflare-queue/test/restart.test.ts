@@ -65,7 +65,7 @@ test("workerd that dies is started again on the same port and bucket; the sweep 
     status: "suspended",
     steps: ["plan", "ask", "draft"],
   });
-}, 180_000);
+}, 300_000);
 
 test("a port that is in use is named as the cause, in one line", async () => {
   const other = createServer().listen(0, "127.0.0.1");
@@ -76,4 +76,4 @@ test("a port that is in use is named as the cause, in one line", async () => {
     /^The emulator did not start:\nThe port is in use by another program\. .*PORT\.$/,
   );
   other.close();
-}, 180_000);
+}, 300_000);

@@ -18,7 +18,7 @@ beforeAll(async () => {
       DEMO_PACE: "0",
     },
   });
-}, 180_000);
+}, 300_000);
 afterAll(async () => {
   await emulator.kill();
   place.remove();

@@ -14,7 +14,7 @@ afterEach(() => {
   for (const made of places.splice(0)) made.remove();
 });
 
-const timeout = 180_000;
+const timeout = 300_000;
 
 const kills = inject("full") ? 3 : 1;
 

@@ -8,7 +8,7 @@ const [people, kills] = inject("full") ? [20, 3] : [5, 1];
 
 test(
   `H28 H32 ${people} conversations at once, two processes, killed ${kills} times (seed 1): all end as their replies say`,
-  { timeout: 240_000 },
+  { timeout: 300_000 },
   async () => {
     const report = await crowd({ people, kills, seed: 1 });
     const fifth = people / 5;

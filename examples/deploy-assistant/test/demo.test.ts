@@ -10,7 +10,7 @@ afterEach(async () => {
 
 test(
   "the demo plays two conversations and a kill -9, and says what came from the journal",
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const { code, out, err } = await new ServerProcess(place, {}, "src/demo-main.ts").ended;
     expect({ code, err }).toEqual({ code: 0, err: "" });

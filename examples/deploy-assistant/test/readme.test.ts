@@ -15,7 +15,7 @@ const [start = "", address = "", reply = ""] = [...readme.matchAll(/```sh\n([^]*
 );
 
 /** Several processes start one after the other. */
-const slow = { timeout: 120_000 };
+const slow = { timeout: 300_000 };
 
 const places: Place[] = [];
 afterEach(async () => {

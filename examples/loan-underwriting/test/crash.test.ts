@@ -47,7 +47,7 @@ const most = inject("full") ? 8 : 2;
 
 test(
   `H10 SIGKILL at ${most} random instants (seed 3): one decision, and nothing recorded runs again`,
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const random = seeded(3);
     let [kills, reused] = [0, 0];

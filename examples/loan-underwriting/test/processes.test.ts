@@ -16,7 +16,7 @@ afterEach(() => {
   for (const place of places.splice(0)) place.remove();
 });
 
-const timeout = 90_000;
+const timeout = 300_000;
 const full = inject("full");
 
 describe("reviews from other processes", () => {

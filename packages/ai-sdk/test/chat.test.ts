@@ -179,7 +179,7 @@ describe("a producer that is killed", () => {
   const firstLine = (started: ChildProcess): Promise<string> =>
     new Promise((resolve) => started.stdout?.once("data", (text: Buffer) => resolve(text.toString().trim())));
 
-  test("H47 with its server: the client comes back to another one", { timeout: 60_000 }, async () => {
+  test("H47 with its server: the client comes back to another one", { timeout: 300_000 }, async () => {
     const model = await provider(40);
     const { journal, effects, looks } = place();
     const serving = child(journal, model.url, effects);
@@ -201,7 +201,7 @@ describe("a producer that is killed", () => {
     ["of version 6 comes back for all of it", ChatClient6, "close", 2],
   ] as const)(
     "H47 behind a server that stays up: a connected viewer %s, and ends with one clean message",
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async (_, Client, onReset, connections) => {
       const model = await provider(40);
       const { journal, effects, looks } = place();

@@ -3,7 +3,7 @@ import { ideal, killAll, killAt } from "./support/kills.ts";
 
 afterEach(killAll);
 
-test("without a kill: the expected number of calls and effects", { timeout: 60_000 }, async () => {
+test("without a kill: the expected number of calls and effects", { timeout: 300_000 }, async () => {
   const calm = await killAt(0);
   expect(calm).toMatchObject({ killed: false, calls: ideal.calls, requests: ideal.effects });
   // The instants below lie before its end.
@@ -13,7 +13,7 @@ test("without a kill: the expected number of calls and effects", { timeout: 60_0
 // In the first answer, at its end, in the tools, in the second answer, at its end, and in the last.
 test.each(inject("full") ? [3, 13, 15, 17, 22, 30] : [17])(
   "H47 SIGKILL at instant %i: recorded tools do not run again, each effect happens once",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async (instant) => {
     expect(await killAt(instant)).toMatchObject({ killed: true });
   },

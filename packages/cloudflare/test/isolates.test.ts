@@ -100,7 +100,7 @@ describe("isolates that share a bucket", () => {
     });
     expect((await second.ask("/resume", { token, value: false })).reply.status).toBe("duplicate");
     await second.stop();
-  }, 120_000);
+  }, 300_000);
 
   test("an answer that comes by the queue is recorded, and its run driven on", async () => {
     const server = await start();
@@ -115,7 +115,7 @@ describe("isolates that share a bucket", () => {
     } while (answer.reply.status !== "completed");
     expect(answer.bodies).toEqual(["plan", "draft", "publish"]);
     await server.stop();
-  }, 120_000);
+  }, 300_000);
 
   test("the bundle has no Node modules, and its size is printed", () => {
     expect(script).not.toMatch(/from\s*"node:|require\(/);

@@ -5,7 +5,7 @@ import { startR2 } from "./support/workerd-bucket.ts";
 let server: Awaited<ReturnType<typeof startR2>>;
 beforeAll(async () => {
   server = await startR2();
-}, 60_000);
+}, 300_000);
 afterAll(() => server.stop());
 
 let opened = 0;

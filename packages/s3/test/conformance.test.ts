@@ -6,7 +6,7 @@ import { credentials, startServer } from "./server.ts";
 let server: Awaited<ReturnType<typeof startServer>>;
 beforeAll(async () => {
   server = await startServer();
-}, 60_000);
+}, 300_000);
 afterAll(() => server.stop());
 
 let opened = 0;

@@ -264,7 +264,7 @@ describe("the deadline of a group or a child", () => {
 });
 
 describe("crashEverywhere", () => {
-  test("deadlines of a run, a group and a child", { timeout: 120_000 }, async () => {
+  test("deadlines of a run, a group and a child", { timeout: 300_000 }, async () => {
     const effects = recorder();
     const child = durable("child", (ctx) => ctx.suspend("never"));
     const flow = durable(

@@ -33,7 +33,7 @@ test.each([
   ["SQLite", sqlite, seldom],
 ] as const)(
   "H10 H71 large values, and faults at appends, on %s",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async (_, open, stride) => {
     const at = open();
     const given = { input: bookInput, answers: bookAnswers };

@@ -114,7 +114,7 @@ describe("H68 under a cipher no value of any kind stands in clear", () => {
 });
 
 describe("H68 H10 runs under a cipher end like others", () => {
-  test("with a fault at appends", { timeout: 60_000 }, async () => {
+  test("with a fault at appends", { timeout: 300_000 }, async () => {
     const lab = sealedLab();
     const { book } = bookFlow();
     const given = { input: bookInput, answers: bookAnswers };

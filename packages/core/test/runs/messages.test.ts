@@ -468,7 +468,7 @@ describe("forks", () => {
   });
 });
 
-test("a crash at every point loses no message, and reads none twice", { timeout: 120_000 }, async () => {
+test("a crash at every point loses no message, and reads none twice", { timeout: 300_000 }, async () => {
   const effects = recorder();
   const flow = durable("crashes", async (ctx, read: readonly unknown[]): Promise<readonly unknown[]> => {
     const won = await ctx.race({

@@ -244,7 +244,7 @@ describe("faults", () => {
     }
   });
 
-  test("crashEverywhere: a step that pauses its own run", { timeout: 120_000 }, async () => {
+  test("crashEverywhere: a step that pauses its own run", { timeout: 300_000 }, async () => {
     const report = await crashEverywhere(({ storage, world }) => {
       const flow = durable("self", async (ctx) => {
         await ctx.step("before", () => 1);

@@ -171,7 +171,7 @@ test("with a cipher neither the journal nor the head has it in clear", async () 
   expect(listed && "report" in listed).toBe(false);
 });
 
-test("a crash at every point loses no report and writes none twice", { timeout: 60_000 }, async () => {
+test("a crash at every point loses no report and writes none twice", { timeout: 300_000 }, async () => {
   const report = await crashEverywhere(works, {
     input: { steps: 2 },
     resume: { ok: 1 },

@@ -51,7 +51,7 @@ const least = { books: 12, fails: 17, waits: 18 };
 const statuses = { books: "completed", fails: "failed", waits: "cancelled" };
 
 describe("a booking of five parts, killed at every append, on SQLite", () => {
-  const timeout = 240_000;
+  const timeout = 300_000;
   test.each(["books", "fails", "waits"] as const)(
     "%s: it ends booked, or fully refunded, and each refund is made once",
     { timeout },

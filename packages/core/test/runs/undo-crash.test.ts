@@ -7,7 +7,7 @@ import { dieAt, runOf } from "../support/behaviour-lives.ts";
 const faults: readonly Fault[] | undefined = inject("full") ? undefined : ["crash-before", "crash-after"];
 
 describe("crash everywhere", () => {
-  test("a failing run with compensations in branches and in a child", { timeout: 120_000 }, async () => {
+  test("a failing run with compensations in branches and in a child", { timeout: 300_000 }, async () => {
     const effects = recorder();
     const book =
       (name: string) =>
@@ -49,7 +49,7 @@ describe("crash everywhere", () => {
 describe("a cancel at every append of a run", () => {
   test(
     "ends completed, or cancelled with every begun step undone once, in reverse",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async () => {
       const ends = new Set<string>();
       for (let append = 1; append <= 14; append++) {

@@ -8,7 +8,7 @@ import { tempFolder } from "../support/sqlite-temp.ts";
 import { workerApp } from "../support/worker-flows.ts";
 import { WorkerProcess } from "../support/worker-process.ts";
 
-test("processes that are killed start every tick once", { timeout: 180_000 }, async () => {
+test("processes that are killed start every tick once", { timeout: 300_000 }, async () => {
   const temp = tempFolder();
   const storage = new SqliteStorage(temp.path);
   onTestFinished(async () => {

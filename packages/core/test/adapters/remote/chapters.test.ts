@@ -250,7 +250,7 @@ describe("dropping chapters", () => {
     }
     for (const [what, least] of Object.entries({ appended: 60, dropped: 8, late: 15, died: 2, conflict: 5 }))
       expect(happened[what], what).toBeGreaterThan(least * seeds);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("blobs and chapters", () => {

@@ -195,7 +195,7 @@ describe("while other processes write", () => {
     }
   });
 
-  it("a process that is killed leaves no part of a backup under its name", { timeout: 60_000 }, async () => {
+  it("a process that is killed leaves no part of a backup under its name", { timeout: 300_000 }, async () => {
     const storage = open(temp.path);
     await fill(storage);
     const expected = await contentOf(storage);

@@ -121,7 +121,7 @@ async function readImage(
   return found;
 }
 
-it("no image of a damaged file gives a batch without its blobs (H12)", { timeout: 60_000 }, async () => {
+it("no image of a damaged file gives a batch without its blobs (H12)", { timeout: 300_000 }, async () => {
   storage = new SqliteStorage(temp.path);
   const bodies = new Map<string, string>();
   const runs = Array.from({ length: 12 }, (_, n) => `run-${n}`);
@@ -285,7 +285,7 @@ async function textOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-it("SqliteStorage keeps blobs like MemoryStorage, over random traces", { timeout: 60_000 }, async () => {
+it("SqliteStorage keeps blobs like MemoryStorage, over random traces", { timeout: 300_000 }, async () => {
   const seen = new Set<string>();
   for (let seed = 1; seed <= (inject("full") ? 150 : 10); seed++) {
     const place = tempFolder(memoryFolder);

@@ -11,7 +11,7 @@ const [writers, drivers, torn] = inject("full") ? [20, 9, 150] : [3, 2, 30];
 describe("a process that is killed while it writes (H11)", () => {
   afterEach(killChildren);
 
-  it(`loses nothing that was acknowledged, ${writers} times`, { timeout: 60_000 }, async () => {
+  it(`loses nothing that was acknowledged, ${writers} times`, { timeout: 300_000 }, async () => {
     const report = await killWriters({ kills: writers, seed: 11 });
     expect(report).toMatchObject({ kills: writers, lost: 0, doubled: 0 });
     expect(report.acknowledged).toBeGreaterThan(5 * writers);
@@ -52,13 +52,17 @@ describe("processes that are killed while they drive the same workflows (H11)", 
     expect(ledger.lost([parent])).toEqual(["a-fork"]);
   });
 
-  it("give together what one gives in calm, on MemoryStorage, after kills", { timeout: 60_000 }, async () => {
-    const report = await killDrivers({ kills: drivers, seed: 11 });
-    expect(report.faults).toEqual([]);
-    expect(report).toMatchObject({ kills: drivers, lost: 0, doubled: 0, rerun: 0, different: 0 });
-    expect(report.runs).toBeGreaterThanOrEqual(12);
-    expect(report.acknowledged).toBeGreaterThan(100);
-  });
+  it(
+    "give together what one gives in calm, on MemoryStorage, after kills",
+    { timeout: 300_000 },
+    async () => {
+      const report = await killDrivers({ kills: drivers, seed: 11 });
+      expect(report.faults).toEqual([]);
+      expect(report).toMatchObject({ kills: drivers, lost: 0, doubled: 0, rerun: 0, different: 0 });
+      expect(report.runs).toBeGreaterThanOrEqual(12);
+      expect(report.acknowledged).toBeGreaterThan(100);
+    },
+  );
 });
 
 describe("files that were torn, or have bits flipped (H12)", () => {

@@ -17,11 +17,11 @@ import { compareTraces, findDifference } from "./support/traces.ts";
 const [traces, worlds] = inject("full") ? [250, 12] : [20, 1];
 
 describe("SqliteStorage answers like MemoryStorage", () => {
-  it("reply by reply, to random lists of 60 operations (H17, H18)", { timeout: 60_000 }, async () => {
+  it("reply by reply, to random lists of 60 operations (H17, H18)", { timeout: 300_000 }, async () => {
     expect(await compareTraces({ traces, seed: 1 })).toEqual({ traces, operations: traces * 60 });
   });
 
-  it("batch by batch, to worlds of workflows, answers and forks (H18)", { timeout: 60_000 }, async () => {
+  it("batch by batch, to worlds of workflows, answers and forks (H18)", { timeout: 300_000 }, async () => {
     const { worlds: compared, calls } = await compareJournals({ worlds, seed: 1 });
     expect(compared).toBe(worlds);
     expect(calls).toBeGreaterThan(83 * worlds);
