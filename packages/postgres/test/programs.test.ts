@@ -8,7 +8,7 @@ import { play, type Open } from "./support/programs/play.ts";
 import { programOf, type Op } from "./support/programs/plan.ts";
 
 // The server is that of inject("postgres"). PROGRAMS_FROM plays other programs.
-const programs = inject("full") ? 500 : 20;
+const programs = inject("full") ? 500 : 14;
 const first = Number(process.env["PROGRAMS_FROM"] ?? 1);
 const opsPerProgram = 30;
 

@@ -5,7 +5,7 @@ import { planOf, simulate, tally, type Plan } from "../src/sim/index.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
 /** At most so many plans of each feature, and at least so many. Between them, the events of the feature decide. */
-const [least, most] = inject("full") ? [20, 20] : [2, 10];
+const [least, most] = inject("full") ? [20, 20] : [1, 10];
 
 /** The first plans that have a feature. */
 function* plansWith(has: (plan: Plan) => boolean): Generator<Plan> {

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { storageConformance, storageFeatures, type Open } from "@durable/testing/conformance";
+import { inject } from "vitest";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { memoryFolder, tempFolder } from "../../support/sqlite-temp.ts";
 
@@ -33,6 +34,6 @@ const openIn =
     });
   };
 
-storageConformance("SqliteStorage", openIn(), { skip });
-// What is asked here has nothing to do with power cuts.
+// What is asked here has nothing to do with power cuts. On a disk in `npm run test:full`.
+storageConformance("SqliteStorage", openIn(inject("full") ? undefined : memoryFolder), { skip });
 storageFeatures("SqliteStorage", openIn(memoryFolder));
