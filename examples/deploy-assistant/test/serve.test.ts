@@ -82,7 +82,7 @@ const wrong: [Record<string, string>, RegExp][] = [
 ];
 
 // Each is a process: some of them here, all in `npm run test:full`.
-test.each(inject("full") ? wrong : wrong.slice(0, 4))("%o is one line and exit code 1", async (env, line) => {
+test.each(inject("full") ? wrong : wrong.slice(0, 2))("%o is one line and exit code 1", async (env, line) => {
   const { code, out, err }: Ended = await new ServerProcess(place(), env).ended;
   expect(err).toMatch(line);
   expect({ code, out }).toEqual({ code: 1, out: "" });

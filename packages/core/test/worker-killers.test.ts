@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { systemWorld, type App } from "../src/index.ts";
 import { SqliteStorage } from "../src/adapters/sqlite/index.ts";
 import { tempFolder, type TempFolder } from "./support/sqlite-temp.ts";
@@ -30,7 +30,8 @@ const killers = {
 } as const;
 
 describe("a run whose body takes its process along (H58)", () => {
-  it.each(Object.entries(killers))(
+  // One of them here, both in `npm run test:full`.
+  it.each(Object.entries(killers).slice(inject("full") ? 0 : 1))(
     "by %s is left alone after two starts, with the reason, and its neighbours finish",
     async (how, { flags, signal }) => {
       const neighbours = numbered("r", 3);

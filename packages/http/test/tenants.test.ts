@@ -3,7 +3,7 @@
 import { expect, inject, test } from "vitest";
 import { attackTenant, broken, policy } from "./support/tenants.ts";
 
-const sequences = inject("full") ? 400 : 25;
+const sequences = inject("full") ? 400 : 15;
 
 test("a hostile tenant reads, changes, answers and pre-empts nothing of the other", async () => {
   const { problems, requests, statuses, ...tried } = await attackTenant({ sequences, seed: 17 });

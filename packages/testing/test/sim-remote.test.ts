@@ -6,7 +6,7 @@ import regressions from "./sim-remote-regressions.json" with { type: "json" };
 import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
-const seeds = inject("full") ? 40 : 4;
+const seeds = inject("full") ? 40 : 2;
 /** Plans that once failed. */
 const onceFailed = (regressions as unknown as { found: string; plan: Plan }[]).map(({ plan }) => plan);
 
