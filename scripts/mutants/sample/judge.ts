@@ -129,15 +129,15 @@ function failuresIn(report: string, root: string): Failure[] {
     });
 }
 
-/** Takes a few seconds; a program that does not end is stopped. */
+/** Takes about half a minute; a program that does not end is stopped. */
 async function simulate(scratch: Scratch): Promise<Tried> {
   const script = join(scratch.root, "scripts", "sim.ts");
   const seeds = ["--seed", "1", "--seeds", String(simulatedSeeds)];
   const { code, stopped, cpuMs } = await runNode(["--conditions=durable-source", script, ...seeds], {
     cwd: scratch.root,
     env: scratch.env,
-    wallMs: 10 * 60_000,
-    cpuMs: 60_000,
+    wallMs: 30 * 60_000,
+    cpuMs: 180_000,
     until: /^SIM FAIL seed \d+/m,
   });
   if (stopped === "text") return { by: "simulation", unsure: false, cpuMs };

@@ -16,9 +16,7 @@ import {
   renameSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { mkdtempSync, rmSync } from "node:fs";
 import { Coverage, type Probed, type Reached } from "./coverage.ts";
 import { runNode } from "./processes.ts";
 import type { Scratch } from "./scratch.ts";
@@ -136,7 +134,7 @@ async function measureSome(
   scratch: Scratch,
   coverage: Coverage,
 ): Promise<Measured[]> {
-  const folder = mkdtempSync(join(tmpdir(), "durable-probe-"));
+  const folder = scratch.newFolder("probe");
   try {
     const report = join(folder, "report.json");
     const vitest = join(scratch.root, "node_modules", "vitest", "vitest.mjs");
@@ -161,7 +159,6 @@ async function measureSome(
       };
     });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
     scratch.clean();
   }
 }

@@ -61,6 +61,14 @@ export class Scratch {
     }
   }
 
+  /** An empty folder beside the copy, which is removed with it. */
+  newFolder(name: string): string {
+    const folder = join(this.#base, name);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder);
+    return folder;
+  }
+
   /** Removes what tests have left behind. */
   clean(): void {
     rmSync(this.#temporary, { recursive: true, force: true });
