@@ -8,6 +8,7 @@
  *     npm run mutants:sample -- --area runs --n 30 --list       what would be drawn
  *     npm run mutants:sample -- --show 3fa9c1d2e0               one mutant; --only tries it
  *
+ * --budget (90) is how many seconds of CPU time tests may take per mutant, --seeds (100) how many simulations follow.
  * A run that was interrupted goes on where it stopped, as long as the commit and the seed are the same; --fresh judges
  * everything again.
  */
@@ -31,6 +32,8 @@ const { values } = parseArgs({
     n: { type: "string", default: "100" },
     seed: { type: "string" },
     area: { type: "string", multiple: true, default: [] },
+    budget: { type: "string", default: "90" },
+    seeds: { type: "string", default: "100" },
     jobs: { type: "string", default: "1" },
     list: { type: "boolean", default: false },
     only: { type: "string", multiple: true, default: [] },
@@ -98,7 +101,9 @@ async function main(): Promise<void> {
   }
   const equivalents = readEquivalents();
   const results = new Results(join(root, "node_modules", ".cache", "mutants", "results.jsonl"));
-  const sample = new Sample({ root, commit, seed, equivalents, results, fresh: values.fresh, progress });
+  const effort = { budgetMs: Number(values.budget) * 1000, seeds: Number(values.seeds) };
+  const { fresh } = values;
+  const sample = new Sample({ root, commit, seed, equivalents, results, effort, fresh, progress });
   if (values.only.length > 0) sample.choose(byId(values.only));
   else {
     const chosen = chosenAreas();

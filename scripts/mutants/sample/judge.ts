@@ -8,7 +8,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { TestCost, TestMap } from "./map.ts";
-import { batchesOf, nearestFirst, startMs } from "./nearest.ts";
+import { batchesOf, costOf, nearestFirst } from "./nearest.ts";
 import { runNode, type Ended } from "./processes.ts";
 import type { Drawn } from "./sampling.ts";
 import type { Scratch } from "./scratch.ts";
@@ -27,10 +27,15 @@ export type Verdict = {
 
 type Tried = { readonly by: string | null; readonly unsure: boolean; readonly cpuMs: number };
 
-export const budgetMs = 90_000;
-const simulatedSeeds = 100;
+/** How much is spent on a mutant before it counts as a survivor. */
+export type Effort = { readonly budgetMs: number; readonly seeds: number };
 
-export async function judge({ mutant, source }: Drawn, map: TestMap, scratch: Scratch): Promise<Verdict> {
+export async function judge(
+  { mutant, source }: Drawn,
+  { budgetMs, seeds }: Effort,
+  map: TestMap,
+  scratch: Scratch,
+): Promise<Verdict> {
   const { file, line, reachedAt } = mutant;
   const known = new Map(
     [line, reachedAt].flatMap((at) => map.reaching(file, at)).map((one) => [one.test, one]),
@@ -47,15 +52,16 @@ export async function judge({ mutant, source }: Drawn, map: TestMap, scratch: Sc
       reaching: reaching.length,
       cpuMs: Math.round(cpuMs),
     });
-    for (const batch of batchesOf(nearestFirst(file, tests), budgetMs)) {
-      if (cpuMs > budgetMs) break;
+    for (const batch of batchesOf(nearestFirst(file, tests))) {
+      // Files that share a process take less than they did when they were measured alone.
+      if (ran.length > 0 && cpuMs + costOf(batch) / 2 > budgetMs) continue;
       const tried = await tryTwice(batch, scratch);
       cpuMs += tried.cpuMs;
       ran.push(...batch.map(({ test }) => test));
       if (tried.by !== null) return verdict(tried.by);
     }
-    if (!file.startsWith("packages/core/")) return verdict(null);
-    const simulated = await simulate(scratch);
+    if (!file.startsWith("packages/core/") || seeds === 0) return verdict(null);
+    const simulated = await simulate(seeds, scratch);
     cpuMs += simulated.cpuMs;
     return verdict(simulated.by);
   });
@@ -71,7 +77,7 @@ async function tryTwice(batch: readonly TestCost[], scratch: Scratch): Promise<T
 async function tryTests(batch: readonly TestCost[], scratch: Scratch, patience: number): Promise<Tried> {
   const report = join(scratch.root, "node_modules", "report.json");
   rmSync(report, { force: true });
-  const expectedMs = startMs + batch.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+  const expectedMs = costOf(batch);
   const longestMs = Math.max(...batch.map(({ cpuMs }) => cpuMs));
   // A test waits for other processes as long as it computes, and on a busy machine several times as long.
   const testMs = patience * Math.min(60_000, Math.max(20_000, longestMs * 5));
@@ -130,14 +136,14 @@ function failuresIn(report: string, root: string): Failure[] {
 }
 
 /** Takes about half a minute; a program that does not end is stopped. */
-async function simulate(scratch: Scratch): Promise<Tried> {
+async function simulate(count: number, scratch: Scratch): Promise<Tried> {
   const script = join(scratch.root, "scripts", "sim.ts");
-  const seeds = ["--seed", "1", "--seeds", String(simulatedSeeds)];
+  const seeds = ["--seed", "1", "--seeds", String(count)];
   const { code, stopped, cpuMs } = await runNode(["--conditions=durable-source", script, ...seeds], {
     cwd: scratch.root,
     env: scratch.env,
     wallMs: 30 * 60_000,
-    cpuMs: 180_000,
+    cpuMs: 30_000 + count * 1_500,
     until: /^SIM FAIL seed \d+/m,
   });
   if (stopped === "text") return { by: "simulation", unsure: false, cpuMs };

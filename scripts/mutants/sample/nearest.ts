@@ -24,25 +24,26 @@ export function nearestFirst(file: string, tests: readonly TestCost[]): TestCost
 }
 
 /** To start a test runner takes this long. */
-export const startMs = 2_500;
+const startMs = 2_500;
 const [firstMs, secondMs, laterMs] = [6_000, 15_000, 30_000];
 
 /** Groups that grow: the first one is small, because most mutants are noticed there. */
-export function batchesOf(tests: readonly TestCost[], budgetMs: number): TestCost[][] {
+export function batchesOf(tests: readonly TestCost[]): TestCost[][] {
   const batches: TestCost[][] = [];
-  let [inBatch, inAll] = [Infinity, 0];
+  let inBatch = Infinity;
   for (const test of tests) {
     const mostMs = [firstMs, secondMs][batches.length - 1] ?? laterMs;
-    const isNew = inBatch + test.cpuMs > mostMs;
-    const cost = test.cpuMs + (isNew ? startMs : 0);
-    if (inAll + cost > budgetMs && batches.length > 0) continue;
-    if (isNew) {
+    if (inBatch + test.cpuMs > mostMs) {
       batches.push([]);
       inBatch = 0;
     }
     batches.at(-1)?.push(test);
     inBatch += test.cpuMs;
-    inAll += cost;
   }
   return batches;
+}
+
+/** What a group takes. */
+export function costOf(batch: readonly TestCost[]): number {
+  return batch.reduce((sum, { cpuMs }) => sum + cpuMs, startMs);
 }

@@ -49,12 +49,14 @@ function droppedCalls(source: Source, { node }: Placed): Slip[] {
   return [{ operator: "leave out a call", from: node.start, to: node.end, text: ";" }];
 }
 
-/** Neighbours of which at least one does something, and the second does not need a name of the first. */
+/** Neighbours that both do something, of which at least one calls or jumps, and the second does not need a name of the first. */
 function swaps(source: Source, { node }: Placed): Slip[] {
   const statements = statementsOf(node);
   return statements.slice(1).flatMap((second, index) => {
     const first = statements[index] as Node;
-    if (![first, second].every(canMove) || ![first, second].every(acts)) return [];
+    const both = [first, second];
+    if (!both.every(canMove) || !both.every((one) => has(one, acts)) || !both.some((one) => has(one, calls)))
+      return [];
     if (namesIn(first).some((name) => mentions(source.of(second), name))) return [];
     const between = source.text.slice(first.end, second.start);
     const text = source.of(second) + between + source.of(first);
@@ -66,13 +68,11 @@ function canMove({ type }: Node): boolean {
   return /^(?:ExpressionStatement|VariableDeclaration|IfStatement|For\w*Statement|TryStatement)$/.test(type);
 }
 
-function acts(node: Node): boolean {
-  for (const { type } of inside(node))
-    if (
-      /^(?:AwaitExpression|AssignmentExpression|UpdateExpression|CallExpression)$/.test(type) ||
-      jumps.test(type)
-    )
-      return true;
+const calls = /^(?:(?:Await|Call)Expression|(?:Return|Throw|Continue|Break)Statement)$/;
+const acts = /^(?:(?:Await|Assignment|Update|Call)Expression|(?:Return|Throw|Continue|Break)Statement)$/;
+
+function has(node: Node, types: RegExp): boolean {
+  for (const { type } of inside(node)) if (types.test(type)) return true;
   return false;
 }
 

@@ -6,7 +6,7 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { constants, setPriority } from "node:os";
+import { setPriority } from "node:os";
 
 export type Ended = {
   /** `null` if it was stopped. */
@@ -33,6 +33,8 @@ const hasProc = existsSync("/proc/self/stat");
 /** The kernel counts in hundredths of a second on every platform that Node supports. */
 const msPerTick = 10;
 const lookEveryMs = 250;
+/** Work of people on the same machine goes first. */
+const niceness = 2;
 const keptText = 200_000;
 
 const alive = new Set<number>();
@@ -94,7 +96,7 @@ export function endAll(): void {
 
 function lower(pid: number): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    setPriority(pid, niceness);
   } catch {
     // It has ended already.
   }

@@ -11,6 +11,8 @@ export type Result = Verdict & {
   readonly id: string;
   readonly diff: string;
   readonly operator: string;
+  /** What was spent at most. */
+  readonly budgetMs: number;
 };
 
 export class Results {

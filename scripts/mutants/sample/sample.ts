@@ -1,7 +1,7 @@
 /** A sample: mutants of some areas, what is known about each, and the scores that follow. */
 import type { Area } from "./areas.ts";
 import type { Equivalents } from "./equivalent.ts";
-import { judge } from "./judge.ts";
+import { judge, type Effort } from "./judge.ts";
 import type { TestMap } from "./map.ts";
 import { resultLine, type Progress } from "./progress.ts";
 import type { Result, Results } from "./results.ts";
@@ -16,6 +16,7 @@ export type SampleOptions = {
   readonly seed: number;
   readonly equivalents: Equivalents;
   readonly results: Results;
+  readonly effort: Effort;
   /** Judges again what has a verdict. */
   readonly fresh: boolean;
   readonly progress: Progress;
@@ -85,7 +86,7 @@ export class Sample {
         progress.say(
           `mutants: ${total - waiting.length} of ${total}: ${mutant.file}:${mutant.line} ${mutant.operator}`,
         );
-        const result = this.#resultOf(next, await judge(next, map, scratch));
+        const result = this.#resultOf(next, await judge(next, this.#options.effort, map, scratch));
         this.#options.results.add(result);
         this.#judged.set(mutant.id, result);
         progress.line(resultLine(result));
@@ -100,16 +101,19 @@ export class Sample {
   }
 
   #isSettled({ area, mutant: { id } }: Placed): boolean {
-    const { results, commit, seed, fresh } = this.#options;
+    const { results, commit, seed, fresh, effort } = this.#options;
     if (this.#isEquivalent(id)) return true;
     const known = fresh || this.#isChosen ? undefined : results.get({ commit, seed, area, id });
-    if (known !== undefined) this.#judged.set(id, known);
-    return known !== undefined;
+    // What survived less may be noticed with more.
+    if (known === undefined || (!known.noticed && known.budgetMs < effort.budgetMs)) return false;
+    this.#judged.set(id, known);
+    return true;
   }
 
   #resultOf({ area, mutant, source }: Placed, verdict: Awaited<ReturnType<typeof judge>>): Result {
-    const { commit, seed } = this.#options;
+    const { commit, seed, effort } = this.#options;
     const { id, operator } = mutant;
-    return { commit, seed, area, id, operator, diff: diffOf(mutant, source), ...verdict };
+    const { budgetMs } = effort;
+    return { commit, seed, area, id, operator, budgetMs, diff: diffOf(mutant, source), ...verdict };
   }
 }
