@@ -110,7 +110,9 @@ export function pairs(): Cell[] {
       for (const [s, state] of states.entries()) {
         const turn = a + 5 * b + 3 * s;
         const own = options[turn % options.length] ?? "none";
-        const fitting = [...(pointed[first] ?? []), ...(pointed[second] ?? [])];
+        const [ofFirst, ofSecond] = [pointed[first] ?? [], pointed[second] ?? []];
+        const both = ofFirst.filter((option) => ofSecond.includes(option));
+        const fitting = both.length > 0 ? both : [...ofFirst, ...ofSecond];
         const other = fitting[turn % Math.max(1, fitting.length)];
         const cell = { state, verbs: [first, second] as const, sameProcess: turn % 3 !== 0 };
         cells.push({ ...cell, option: own, apartMs: (a + b + s) % 2 === 0 ? 0 : 30 });

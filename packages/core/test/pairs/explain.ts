@@ -53,19 +53,25 @@ function distinct(lives: readonly Life[]): Life[] {
 
 /** Where a run may be when it does nothing more by itself. */
 function restsAs(frame: Frame, life: Life): readonly string[] {
-  const { gone, end, cancelling, paused, wait } = life;
+  const { gone, end, paused, code } = life;
   if (gone) return ["none"];
   if (end !== null) return [end];
-  // The deadline of its parent passes first.
-  if (frame.option === "deadline" && frame.state === "child" && (paused || wait !== "answered"))
-    return ["failed", "cancelled", ...(misfits(life) ? ["blocked"] : [])];
-  if (paused) return ["paused"];
+  const stuck = misfits(life) ? ["blocked", "suspended"] : [];
   // A worker of another version does not touch it.
-  if (misfits(life)) return ["blocked", "suspended", ...(frame.option === "versions" ? ["running"] : [])];
+  if (frame.option === "versions" && code === "changed") stuck.push("running", "suspended");
+  // The deadline of its parent passes first, unless that is blocked.
+  const inherits = frame.option === "deadline" && frame.state === "child";
+  if (inherits && (paused || life.wait !== "answered"))
+    return ["failed", "cancelled", ...stuck, ...(paused && misfits(life) ? ["paused"] : [])];
+  if (paused) return ["paused"];
+  return misfits(life) ? stuck : [...stuck, ...drivenTo(frame, life)];
+}
+
+/** Where a worker brings a run whose code fits. */
+function drivenTo({ option, state }: Frame, { cancelling, wait }: Life): readonly string[] {
   if (cancelling) return ["cancelled"];
-  const hasAnswer = wait === "answered" || (wait === "early" && frame.state !== "parent");
-  if (hasAnswer) return ["completed"];
-  return frame.option === "deadline" ? ["failed"] : ["suspended"];
+  if (wait === "answered" || (wait === "early" && state !== "parent")) return ["completed"];
+  return option === "deadline" ? ["failed"] : ["suspended"];
 }
 
 /** How a run ends that is given all it waits for. */

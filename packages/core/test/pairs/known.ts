@@ -30,4 +30,12 @@ export const known: readonly Known[] = [
     covers: (cell) =>
       has(cell, "delete") && cell.option === "concurrency" && on(cell, "running", "streaming", "cancelling"),
   },
+  {
+    reason: "a parent that is deleted while it is advanced leaves its child behind",
+    covers: (cell) => has(cell, "delete") && has(cell, "advance") && on(cell, "parent"),
+  },
+  {
+    reason: "a debounced start beside the delete of the run that has its key is lost",
+    covers: (cell) => has(cell, "delete") && has(cell, "another", "start") && cell.option === "debounce",
+  },
 ];

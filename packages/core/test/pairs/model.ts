@@ -178,7 +178,8 @@ function resumed(life: Life): Move[] {
   const moves = answered(life).map((move) => ({ ...move, life: driven(move.life) }));
   if (!misfits(life) || life.gone || life.end !== null || life.cancelling) return moves;
   const diverged = { word: refused("diverged"), life };
-  return life.driven ? [diverged, ...moves] : [diverged];
+  // What is recorded already needs no code.
+  return life.driven || life.wait === "answered" || life.wait === "early" ? [diverged, ...moves] : [diverged];
 }
 
 function cancelled(life: Life, frame: Frame): Move[] {

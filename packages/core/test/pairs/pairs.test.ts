@@ -5,10 +5,11 @@ import { onMemory, onSqlite } from "./storages.ts";
 
 // All cells: pairs.full.test.ts.
 test.each([
-  ["memory", onMemory, 80, 1],
-  ["SQLite", onSqlite, 12, 5],
+  ["memory", onMemory, 60, 1],
+  ["SQLite", onSqlite, 10, 5],
 ] as const)(
   "a sample of verbs, states and options on %s is what users are promised",
+  { timeout: 600_000 },
   async (_name, open, count, seed) => {
     const cells = [...sampleOf(singles(), count, seed), ...sampleOf(pairs(), count, seed)];
     const { unexplained } = await playAll(cells, open);

@@ -36,6 +36,7 @@ export interface Seen {
   readonly soon: SeenRuns;
   /** When no run did anything by itself any more. */
   readonly rest: SeenRuns;
+  readonly restAt: number;
   /** After the right code was deployed, every pause ended and every wait answered. */
   readonly end: SeenRuns;
   readonly calls: readonly Call[];
@@ -62,6 +63,7 @@ export function play(cell: Cell, open: Open): Promise<Seen> {
     const soon = await look(stage);
     await stage.drain();
     const rest = await look(stage);
+    const restAt = stage.world.now();
     await finish(stage);
     const end = await look(stage);
     return {
@@ -73,6 +75,7 @@ export function play(cell: Cell, open: Open): Promise<Seen> {
       replies,
       soon,
       rest,
+      restAt,
       end,
       calls: stage.services.calls,
       leaks: cell.option === "encryption" ? await leaks(stage) : [],

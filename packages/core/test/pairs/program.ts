@@ -97,7 +97,7 @@ interface Parts {
   readonly kid: AnyWorkflow | null;
 }
 
-/** What the code does before it waits. */
+/** What the code does first. */
 async function before(ctx: Context, input: Input, { services, option, code, kid }: Parts): Promise<void> {
   const work =
     (name: string, ms = stepMs) =>
@@ -150,6 +150,12 @@ export function workflowsOf(services: Services, option: Option, code: Code): Any
       name,
       async (ctx, input: Input) => {
         await before(ctx, input, { services, option, code, kid });
+        const { kind } = input;
+        // A step that follows at once, unless the run waits or sleeps meanwhile.
+        if (kind !== "plain" && kind !== "chapter" && kind !== "slow clean-up")
+          await ctx.step("then", ({ idempotencyKey: id, signal }) =>
+            services.call(ctx.runId, "then", { id, signal, ms: stepMs }),
+          );
         const answer = await ctx.suspend<string>("go");
         const note = await ctx.receive("note", { timeout: "10 minutes", fallback: null });
         await ctx.step("last", ({ idempotencyKey: id, signal }) =>

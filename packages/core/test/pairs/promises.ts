@@ -210,6 +210,22 @@ function* punctual(seen: Seen): Iterable<string> {
     yield `${subject.id} began ${head.createdAt + 3_600_000 - early.from} ms before its time`;
 }
 
+/** A paused run begins nothing. */
+function* still(seen: Seen): Iterable<string> {
+  const { cell, calls, subject, doneAt, restAt } = seen;
+  const isPaused = cell.state === "paused" || has(seen, "pause", "paused");
+  if (
+    !isPaused ||
+    has(seen, "unpause") ||
+    has(seen, "cancel") ||
+    cell.state === "cancelling" ||
+    wasDeleted(seen)
+  )
+    return;
+  const call = calls.find(({ run, from }) => run === subject.id && from > doneAt && from < restAt);
+  if (call !== undefined) yield `${call.name} began ${call.from - doneAt} ms after ${subject.id} was paused`;
+}
+
 /** Tags stay; a fork begins with those of its parent, a child has none. */
 function* tagged({ cell, end, soon, rest }: Seen): Iterable<string> {
   if (cell.option !== "tags") return;
@@ -260,6 +276,7 @@ const promises: readonly Promised[] = [
   single,
   inTime,
   punctual,
+  still,
   tagged,
   sealed,
   times,

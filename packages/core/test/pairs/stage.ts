@@ -22,6 +22,10 @@ export const secret = "a secret for tests, of no worth";
 const keys = { a: "3nqNwJ3cXl0VfH0hXkq2c1m6Q7yS5bJ8tR4uV9wZ0aE=" };
 const minute = 60_000;
 
+/** A cell has some hundred moments at which something happens, and some thousand turns. One that has so many does not end. */
+const mostMoments = 30_000;
+const mostTurns = 200_000;
+
 /** An empty storage on the clock of the cell. */
 export interface Place {
   readonly storage: Storage;
@@ -35,8 +39,13 @@ export type Open = (world: VirtualWorld) => Place | Promise<Place>;
 /** Ids and tokens depend on the run alone, but a deleted id that is used again gives others. */
 function countingNonces(world: VirtualWorld): VirtualWorld {
   const lives = new Map<string, number>();
+  let turns = 0;
   return {
     ...world,
+    turn: () => {
+      if (++turns > mostTurns) throw new Error("The runs of this cell go round in circles.");
+      return world.turn();
+    },
     nonce: (runId) => {
       const life = (lives.get(runId) ?? 0) + 1;
       lives.set(runId, life);
@@ -109,7 +118,9 @@ export class Stage {
   /** Plays something on an empty storage. */
   static async play<T>(option: Option, open: Open, work: (stage: Stage) => Promise<T>): Promise<T> {
     const holds: (() => Promise<boolean>)[] = [];
+    let moments = 0;
     const hold = async (): Promise<boolean> => {
+      if (++moments > mostMoments) throw new Error("The runs of this cell do not come to rest.");
       let any = false;
       for (const each of holds) any = (await each()) || any;
       return any;
@@ -195,7 +206,7 @@ export class Stage {
 
   workerOf(app: App, code: Code): Worker {
     return createWorker(app, {
-      idleInterval: "1 minute",
+      idleInterval: "5 minutes",
       ...(this.option === "versions" && { versions: [versionOf(code)] }),
     });
   }
@@ -218,9 +229,9 @@ export class Stage {
       await this.pass(stepMs);
       passed += stepMs;
       const heads = await this.heads();
-      // A worker tries a blocked run again after a minute, or when it is due.
+      // A worker tries a blocked run again when it looks, after a minute at the earliest, or when it is due.
       const tried = heads.map(({ status, wakeAt }) =>
-        status === "blocked" ? 3 * minute + Math.max(-passed, (wakeAt ?? 0) - this.world.now()) : 0,
+        status === "blocked" ? 7 * minute + Math.max(-passed, (wakeAt ?? 0) - this.world.now()) : 0,
       );
       const most = Math.max(this.option === "deadline" ? deadlineMs - passed : 0, ...tried);
       if (most <= 0 && heads.every(isQuiet)) return;
