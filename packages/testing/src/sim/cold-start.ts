@@ -19,6 +19,8 @@ import type { Disk } from "./disk.ts";
 import { chapterIn } from "./chapter-inputs.ts";
 import { chaptersOf, createdAt, isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
 import type { Code, Program } from "./program.ts";
+import type { History } from "./history.ts";
+import { isByDeadline } from "./steer-checks.ts";
 import { simCipher } from "./cipher.ts";
 import type { Cluster } from "./cluster.ts";
 import { Blobs } from "./stored-values.ts";
@@ -35,7 +37,8 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
     history.foreign ||
     end === undefined ||
     !(next === undefined ? /^run\.(completed|failed)$/ : /^run\.continued$/).test(end.kind) ||
-    lineage.some(({ deleted, dropped }) => deleted || dropped)
+    lineage.some(({ deleted, dropped }) => deleted || dropped) ||
+    endsBeside(history, run, end)
   )
     return null;
   const program = programs.find(({ name }) => name === run.workflow);
@@ -67,6 +70,11 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
     );
   if (next !== undefined) history.meet("a border that a cold start reached again");
   return next === undefined ? outcome : null;
+}
+
+/** The deadline had passed when something came from outside, and the driver was ending the run: either may come first. */
+function endsBeside(history: History, run: RunLog, end: WrittenEntry): boolean {
+  return isByDeadline(history, run, end) && run.batches.at(-2)?.outside === true;
 }
 
 /** What the replay wrote last, or where its next chapter begins: work that was left behind may come before. */

@@ -9,7 +9,7 @@
  */
 
 import type { Body, History } from "./history.ts";
-import { isRetried, isSettlement, type WrittenEntry } from "./run-log.ts";
+import { isRetried, isSettlement, type AppliedBatch } from "./run-log.ts";
 import { settledBefore } from "./steer-checks.ts";
 
 /** Runs when a body starts. */
@@ -41,8 +41,10 @@ function reasonFor(history: History, { run, key, attempt, process, at, leased }:
   // In the changed code, a branch that had lost may run.
   const codes = history.passes.filter((pass) => pass.run === run).map(({ code }) => code);
   if (new Set(codes).size > 1) return "its code changed";
-  const isPaused = ({ kind, at: since }: WrittenEntry): boolean => kind === "run.paused" && since >= at;
-  if (run !== undefined && key.endsWith("left behind") && history.entries(run).some(isPaused))
+  // By the storage's clock: that of the operator may be wrong.
+  const isPaused = ({ at: since, entries }: AppliedBatch): boolean =>
+    since >= at && entries.some(({ kind }) => kind === "run.paused");
+  if (run !== undefined && key.endsWith("left behind") && run.batches.some(isPaused))
     return "its run was paused";
   const { locator = "" } = run ?? {};
   if (!leased || history.leases.isLostSince(locator, at)) return "its lease was lost";

@@ -70,9 +70,15 @@ function judgeUndone(history: History, run: RunLog, batch: AppliedBatch, end: Wr
     if (ended !== undefined) history.violate("I16", `${where} after ${ended.kind}`);
     return;
   }
-  const registered = codeOf(history.lineage(run).flatMap((log) => history.entries(log))).some(
-    ({ kind }) => kind === "cleanup.opened",
-  );
+  // Nothing shows which registrations a fork leaves out.
+  const isCut = history
+    .lineage(run)
+    .some((log) => history.entries(log).some(({ cuts = [] }) => cuts.length > 0));
+  const registered =
+    !isCut &&
+    codeOf(history.lineage(run).flatMap((log) => history.entries(log))).some(
+      ({ kind }) => kind === "cleanup.opened",
+    );
   // A run whose parent is deleted is ended by force.
   if (batch.outside) {
     if ((begun.length > 0 || registered) && !/was deleted/.test(String(end.reason)))
