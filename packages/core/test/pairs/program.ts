@@ -133,7 +133,7 @@ async function before(ctx: Context, input: Input, { services, option, code, kid 
     case "undone":
       return void (await ctx.step("fragile", work("fragile"), { retry: false }));
     case "parent":
-      if (kid !== null) await ctx.child(kid, { kind: "plain", text: input.text } as never);
+      if (kid !== null) await ctx.child(kid, { kind: "plain", text: input.text });
       return;
     case "chapter":
       if (input.chapter === undefined) await ctx.continueAs({ ...input, chapter: 2 });
