@@ -174,3 +174,8 @@ export function corrupt(where: string): DurableError {
     `${where} was not written by this library. Restore the journal from a backup.`,
   );
 }
+
+/** The text of a batch after which the code of the run is over, and what it did is undone; or one that has its words. */
+export function endsCode(text: string): boolean {
+  return /"run\.(?:cancelling|failing)"/.test(text);
+}

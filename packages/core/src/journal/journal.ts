@@ -12,7 +12,7 @@
  */
 
 import type { AppendOptions, Appended } from "./appended.ts";
-import { corrupt, readBatch, runIdOf, writeBatch, type ReadBatch } from "./batch.ts";
+import { corrupt, endsCode, readBatch, runIdOf, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -47,9 +47,6 @@ type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[]
 
 const ancestors = /* @__PURE__ */ lazy(() => import("./ancestors.ts"));
 const settleTries = 12;
-/** The code of a run has ended, and what it did is undone: no wait takes an answer any more. */
-const endsCode = /"run\.(?:cancelling|failing)"/;
-
 /** About one second: a person must free some space, and should hear of it soon. */
 const fullTries = 6;
 
@@ -332,11 +329,8 @@ export class RunJournal {
   async #skim(wait: string): Promise<void> {
     const { batches, length, deleted, head, from = 0 } = await readPart(this.#storage, this, this.#chapter);
     // With encryption the whole chapter is read, so that nothing is appended without the right key.
-    const whole =
-      head === undefined ||
-      from + batches.length !== length ||
-      this.#envelope.seals(batches) ||
-      batches.some((text) => endsCode.test(text));
+    const isPart = head === undefined || from + batches.length !== length;
+    const whole = isPart || this.#envelope.seals(batches) || batches.some(endsCode);
     if (whole) return void (await this.refresh());
     this.deleted = deleted === true;
     this.position = length;

@@ -2,7 +2,8 @@
 
 import type { App } from "@durable/core";
 import { failureFor, isRushed } from "./failure-answers.ts";
-import type { AnswerAttempt, History, NotedWait } from "./history.ts";
+import type { History } from "./history.ts";
+import type { AnswerAttempt, NotedWait } from "./notes.ts";
 import { judgeFailure, judgeOutcome, noteBlocked, retryBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";

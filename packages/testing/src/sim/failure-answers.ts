@@ -8,7 +8,7 @@
  */
 
 import { seeded } from "../random.ts";
-import type { AnswerAttempt } from "./history.ts";
+import type { AnswerAttempt } from "./notes.ts";
 
 /** True when some answers of the plan are failures. */
 export function failsAnswers(seed: number, calm: boolean): boolean {

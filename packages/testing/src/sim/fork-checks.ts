@@ -9,7 +9,8 @@
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import type { ForkNote, History } from "./history.ts";
+import type { History } from "./history.ts";
+import type { ForkNote } from "./notes.ts";
 import { inputOf } from "./input-checks.ts";
 import { begunSteps, codeOf, endsCode } from "./undo-checks.ts";
 import { isSettlement, placed, type RunLog, type WrittenEdit, type WrittenEntry } from "./run-log.ts";

@@ -6,7 +6,8 @@
 import type { Run } from "@durable/core";
 import type { Random } from "../random.ts";
 import type { Cluster, ProcessLife } from "./cluster.ts";
-import type { ForkNote, History } from "./history.ts";
+import type { History } from "./history.ts";
+import type { ForkNote } from "./notes.ts";
 import { chapterIn } from "./chapter-inputs.ts";
 import type { RunInput } from "./input-checks.ts";
 import { isSettlement, type RunLog } from "./run-log.ts";

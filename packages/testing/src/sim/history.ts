@@ -6,8 +6,9 @@
 
 import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
-import { Steadiness } from "./lateness.ts";
+import { Steadiness, type Bounds } from "./steadiness.ts";
 import { LeaseNotes } from "./lease-notes.ts";
+import type { AnswerAttempt, Decision, Effect, ForkNote, NotedWait } from "./notes.ts";
 import type { QueuedStart } from "./plan.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { SentMessage } from "./sent-message.ts";
@@ -44,59 +45,6 @@ export interface Body {
   readonly comparable: boolean;
 }
 
-/** A suspend point; `run` is absent when the storage forgot the run's first batch. */
-export interface NotedWait {
-  readonly runId: string;
-  readonly key: string;
-  readonly run: RunLog | undefined;
-}
-
-/** An attempt to answer a suspend point. */
-export interface AnswerAttempt extends NotedWait {
-  readonly value: unknown;
-  /** The message of the error, if the answer is a failure. */
-  readonly failure?: string;
-  /** The id under which it may be sent again. */
-  readonly id: string | null;
-  readonly how: "resume" | "deliver";
-  readonly valid: boolean;
-  /** The reply; null when the sender died or got an error. */
-  status: string | null;
-  readonly from: number;
-  until: number;
-}
-
-/** An effect on the outside world, under an idempotency key. */
-export interface Effect {
-  readonly run: RunLog | undefined;
-  readonly idempotencyKey: string;
-  readonly value: unknown;
-}
-
-/** How the uncertain end of an attempt was resolved. */
-export interface Decision {
-  readonly run: RunLog | undefined;
-  readonly key: string;
-  readonly status: string;
-  readonly value?: unknown;
-  /** As for bodies. */
-  readonly comparable: boolean;
-}
-
-/** How a fork was requested. */
-export interface ForkNote {
-  readonly parent: string;
-  /** Null when the library chose the id. */
-  readonly id: string | null;
-  /** Where it goes back to; `keep` keeps the call itself. */
-  readonly cuts: readonly { readonly key: string; readonly keep: boolean }[];
-  /** The keys of replaced values. */
-  readonly edits: readonly string[];
-  readonly input?: unknown;
-  /** The chapter that was asked for; the current one if it is missing. */
-  readonly chapter?: number;
-}
-
 /** An invariant that was broken. */
 export interface Violation {
   readonly invariant: string;
@@ -115,12 +63,7 @@ export interface HistoryOptions {
   readonly codeChanges: boolean;
   readonly clocksMove: boolean;
   readonly foreign: boolean;
-  /** Time passes while processes compute. */
-  readonly busy: boolean;
-  readonly foundWithinMs: number | null;
-  readonly settledMs: number;
-  /** How long clean-ups may take. */
-  readonly cleanUpMs: number | null;
+  readonly bounds: Bounds;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -154,15 +97,6 @@ export class History {
   readonly dead = new Set<string>();
   readonly leases: LeaseNotes;
   readonly steady: Steadiness;
-  /** When faults ended. */
-  healedAt = Number.POSITIVE_INFINITY;
-  /** How soon a due run is found once nothing disturbs it, and how long requests may still be on their way; see I38. */
-  readonly foundWithinMs: number | null;
-  readonly settledMs: number;
-  /** How long clean-ups may take. */
-  readonly cleanUpMs: number | null;
-  /** When the last attempt under a limit ended. */
-  permitFreeAt = 0;
   /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: ReplayPass[] = [];
@@ -180,7 +114,7 @@ export class History {
   readonly queued: { readonly start: QueuedStart; readonly runId: string }[] = [];
   /** Steps before which the code logs, and whether that was written. */
   readonly lines = new Map<string, boolean>();
-  /** Attempts under a limit that are under way, and how long their permits last, if nobody moves them on. */
+  /** Attempts under a limit that are under way, and how long their permits last, if their process does not move them on. */
   readonly permitted = new Set<{
     readonly process: string;
     readonly since: number;
@@ -201,10 +135,7 @@ export class History {
   constructor(now: () => number, options: HistoryOptions) {
     this.#now = now;
     this.leases = new LeaseNotes(now);
-    this.steady = new Steadiness(now, options.busy);
-    this.foundWithinMs = options.foundWithinMs;
-    this.settledMs = options.settledMs;
-    this.cleanUpMs = options.cleanUpMs;
+    this.steady = new Steadiness(now, options.bounds);
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;

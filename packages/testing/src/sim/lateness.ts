@@ -16,29 +16,6 @@ import type { Process } from "./process.ts";
 import { driverOf, flowOf, isOpen, wakeOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { childrenOf, type Tree } from "./tree.ts";
 
-/** Since when each process is steady. */
-export class Steadiness {
-  readonly #now: () => number;
-  /** Clocks that pass while processes compute make everything late. */
-  readonly isBusy: boolean;
-  readonly #since = new Map<string, number>();
-
-  constructor(now: () => number, isBusy: boolean) {
-    this.#now = now;
-    this.isBusy = isBusy;
-  }
-
-  /** A process begins, or is disturbed for some time from now on. */
-  disturb(process: string, ms = 0): void {
-    this.#since.set(process, Math.max(this.#since.get(process) ?? 0, this.#now() + ms));
-  }
-
-  /** True when a process was not disturbed since this time. */
-  has(process: string, since: number): boolean {
-    return !this.isBusy && (this.#since.get(process) ?? Infinity) <= since;
-  }
-}
-
 /** Runs when a driver gets a lease that it, or another one, had before. */
 export function judgeLapse(history: History, run: RunLog | undefined, before: NotedLease): void {
   const { process, owner, since, until, ttlMs } = before;
@@ -70,7 +47,8 @@ export function findingMsOf(plan: Plan, slackMs: number): number | null {
 
 /** Runs when a driver gets the lease of a run. */
 export function judgeFound(history: History, run: RunLog | undefined): void {
-  const { foundWithinMs, healedAt, now } = history;
+  const { now, steady } = history;
+  const { healedAt, foundWithinMs, settledMs } = steady;
   if (run === undefined || foundWithinMs === null || !isOpen(run) || run.tainted) return;
   // Blocked runs rest for a minute, and a child without a worker waits for its parent.
   const mayRest = history.codeChanges || history.foreign || history.strayed.has(run.runId);
@@ -89,7 +67,7 @@ export function judgeFound(history: History, run: RunLog | undefined): void {
   );
   const late = now - since;
   // A request that was on its way when faults ended may have changed it.
-  if (since > healedAt + history.settledMs && late > foundWithinMs)
+  if (since > healedAt + settledMs && late > foundWithinMs)
     history.violate("I38", `run ${run.runId} was due for ${late} ms before a driver took it`);
 }
 
@@ -102,7 +80,7 @@ export function judgeCleanUpTime(history: History, run: RunLog, batch: AppliedBa
   const begun = run.batches.find(({ entries }) =>
     entries.some(({ kind, key }) => kind === "cleanup.started" && key === ended?.key),
   );
-  const { cleanUpMs } = history;
+  const { cleanUpMs } = history.steady;
   if (ended === undefined || begun === undefined || cleanUpMs === null) return;
   // A driver that takes over after a crash gives it the whole time again.
   const isCalm = run.batches.every(
@@ -136,7 +114,7 @@ export function judgePermit(
   { body, calledAt, others }: { readonly body: Body; readonly calledAt: number; readonly others: number },
 ): void {
   const { limit } = queue ?? {};
-  const { healedAt, permitFreeAt } = history;
+  const { healedAt, permitFreeAt } = history.steady;
   const { now } = scheduler;
   // After faults, what dead processes had is free at the end of its time.
   if (limit === undefined || busy === true || others >= limit.concurrent) return;

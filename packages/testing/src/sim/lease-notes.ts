@@ -48,7 +48,7 @@ export class LeaseNotes {
     this.#leases.set(locator, { owner, process, since, ttlMs, until: this.#now() + ttlMs });
   }
 
-  /** The driver has released its lease, as it meant to; nobody is given it for `quietMs`. */
+  /** The driver has released its lease, as it meant to; it is given to no driver for `quietMs`. */
   released(locator: string, owner: string, quietMs = 0): void {
     const before = this.#leases.get(locator);
     this.#freedAt.set(locator, this.#now() + quietMs);

@@ -109,7 +109,7 @@ export function takePermit(process: Process, plan: Plan, body: Body, { called }:
   const own = { process: process.name, since: scheduler.now, until };
   history.permitted.add(own);
   return () => {
-    if (history.permitted.delete(own)) history.permitFreeAt = scheduler.now;
+    if (history.permitted.delete(own)) history.steady.permitFreeAt = scheduler.now;
   };
 }
 

@@ -3,7 +3,8 @@
  * run sim:mutants`.
  */
 
-import type { AnswerAttempt, History } from "./history.ts";
+import type { History } from "./history.ts";
+import type { AnswerAttempt } from "./notes.ts";
 import { deadlineOf } from "./steer-checks.ts";
 import { endsCode } from "./undo-checks.ts";
 import { areOneStart, type RunLog, type WrittenEntry } from "./run-log.ts";

@@ -213,9 +213,9 @@ export class ScheduleDisk {
 
   /** Once a schedule has come to a tick after the faults, only the clock decides about the next one. */
   #judgeLate({ overlap, queued, after, writtenAt }: Kept, next: Kept, passed: number): void {
-    const { healedAt, clocksMove, steady } = this.#history;
+    const { clocksMove, steady } = this.#history;
     const isFree = (overlap === "allow" || overlap === "skip") && queued === null;
-    if (!isFree || clocksMove || steady.isBusy || this.#slackMs > 0 || after < healedAt) return;
+    if (!isFree || clocksMove || steady.isBusy || this.#slackMs > 0 || after < steady.healedAt) return;
     const late = this.#now() - next.after;
     if (passed > 0 && next.missed !== "all")
       this.#history.violate("I38", `schedule ${next.name} misses ${passed} ticks, and nothing disturbs it`);

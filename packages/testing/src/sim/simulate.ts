@@ -21,6 +21,7 @@ import { areStarted } from "./queue-actors.ts";
 import { areRecorded } from "./recorders.ts";
 import { areOut, endSchedules } from "./schedule-actors.ts";
 import { Scheduler } from "./scheduler.ts";
+import type { Bounds } from "./steadiness.ts";
 import { isStray } from "./stray-checks.ts";
 import { startOfTime, Cluster } from "./cluster.ts";
 import { partsLoaded } from "../virtual-world.ts";
@@ -133,17 +134,16 @@ function traitsOf(plan: Plan): {
   readonly foreign: boolean;
   readonly clocksMove: boolean;
   readonly codeChanges: boolean;
-  readonly busy: boolean;
-  readonly foundWithinMs: number | null;
-  readonly settledMs: number;
-  readonly cleanUpMs: number | null;
+  readonly bounds: Bounds;
 } {
   const { encrypted, foreign, actions, busy, leaseMs } = plan;
   return {
-    foundWithinMs: findingMsOf(plan, slackOf(plan)),
-    settledMs: 3 * leaseMs + 30_000,
-    cleanUpMs: cleanUpMsOf(plan, slackOf(plan)),
-    busy: busy === true,
+    bounds: {
+      isBusy: busy === true,
+      foundWithinMs: findingMsOf(plan, slackOf(plan)),
+      settledMs: 3 * leaseMs + 30_000,
+      cleanUpMs: cleanUpMsOf(plan, slackOf(plan)),
+    },
     sealed: encrypted === true,
     foreign: foreign === true,
     clocksMove: actions.some(({ kind }) => kind === "set-clock"),
@@ -183,7 +183,7 @@ function guardChance(history: History): () => void {
 async function heal(cluster: Cluster): Promise<void> {
   const { scheduler, history, network, disk } = cluster;
   history.say("plan", "faults end");
-  history.healedAt = scheduler.now;
+  history.steady.healedAt = scheduler.now;
   network.healed = true;
   disk.full = false;
   cluster.restart();
