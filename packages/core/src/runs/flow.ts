@@ -246,7 +246,7 @@ export async function admit(
   for (let leased: LeasedRun | null = first; ; leased = null) {
     const early = (isUnbegun(journal) ? (journal.state.summary.flow?.startAt ?? 0) : 0) - world.now();
     if (early > 0 && journal.state.end === null) {
-      await leased?.lease.release(Math.min(early, earlyMs));
+      await leased?.lease.release(restMs(journal, early));
       if (!waits || early > host.patienceMs) return () => outcomeWithChildren(host, journal, false);
       await host.changed(journal, world.now() + early);
       await journal.refresh();
@@ -277,7 +277,7 @@ export async function admit(
 async function begin({ host, definition, journal }: Admission, { lease }: LeasedRun): Promise<number | null> {
   const early = (journal.state.summary.flow?.startAt ?? 0) - host.world.now();
   if (early > 0) {
-    await lease.release(Math.min(early, earlyMs));
+    await lease.release(restMs(journal, early));
     return 0;
   }
   const turn = turnIn(journal.entries);
@@ -328,11 +328,13 @@ function written(fact: Fact<Json>, host: Host): WrittenFact {
   return writeFact(fact, host.world.now());
 }
 
-/**
- * How long a run that is due for its storage, and not by the clock here, is left alone. Otherwise a worker would take it
- * again at once; a longer time would also keep it from processes whose clocks are right.
- */
-const earlyMs = 5_000;
+/** The longest time for which other processes, whose clocks may be right, do not get a run. */
+const longestRestMs = 5_000;
+
+/** How long a run is left alone that is due for its storage, and not by the clock here: a worker would take it again at once. */
+function restMs({ state }: RunJournal, early: number): number {
+  return state.summary.wakeAt === 0 ? Math.min(early, longestRestMs) : 0;
+}
 
 /** The shortest and the longest pause between two attempts to get a slot. */
 const [shortestMs, longestMs] = [25, 500];

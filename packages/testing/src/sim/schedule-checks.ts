@@ -211,11 +211,15 @@ export class ScheduleDisk {
       this.#violate(next, `takes a tick that is not the latest`);
   }
 
-  /** Once a schedule has come to a tick after the faults, only the clock decides about the next one. */
-  #judgeLate({ overlap, queued, after, writtenAt }: Kept, next: Kept, passed: number): void {
+  /**
+   * Once a worker has come to a tick after the faults, only the clock decides about the next one. It may notice a schedule
+   * that another process has defined half a minute later.
+   */
+  #judgeLate({ overlap, queued, after, writtenAt, last }: Kept, next: Kept, passed: number): void {
     const { clocksMove, steady } = this.#history;
     const isFree = (overlap === "allow" || overlap === "skip") && queued === null;
-    if (!isFree || clocksMove || steady.isBusy || this.#slackMs > 0 || after < steady.healedAt) return;
+    if (!isFree || clocksMove || !steady.isPunctual || this.#slackMs > 0) return;
+    if (after < steady.healedAt || last?.at !== after) return;
     const late = this.#now() - next.after;
     if (passed > 0 && next.missed !== "all")
       this.#history.violate("I38", `schedule ${next.name} misses ${passed} ticks, and nothing disturbs it`);

@@ -136,10 +136,11 @@ function traitsOf(plan: Plan): {
   readonly codeChanges: boolean;
   readonly bounds: Bounds;
 } {
-  const { encrypted, foreign, actions, busy, leaseMs } = plan;
+  const { encrypted, foreign, actions, busy, sweeps, leaseMs } = plan;
   return {
     bounds: {
       isBusy: busy === true,
+      isPunctual: busy !== true && !sweeps,
       foundWithinMs: findingMsOf(plan, slackOf(plan)),
       settledMs: 3 * leaseMs + 30_000,
       cleanUpMs: cleanUpMsOf(plan, slackOf(plan)),

@@ -4,6 +4,8 @@
 export interface Bounds {
   /** Clocks that pass while processes compute make everything late. */
   readonly isBusy: boolean;
+  /** Workers look at schedules when their ticks come. Sweeps do it between runs. */
+  readonly isPunctual: boolean;
   /** How soon a due run is found once nothing disturbs it; `null` where too much else decides about that. */
   readonly foundWithinMs: number | null;
   /** How long requests may still be on their way after faults have ended. */
@@ -14,7 +16,8 @@ export interface Bounds {
 
 export class Steadiness {
   readonly #now: () => number;
-  readonly isBusy: boolean;
+  readonly #isBusy: boolean;
+  readonly isPunctual: boolean;
   readonly foundWithinMs: number | null;
   readonly settledMs: number;
   readonly cleanUpMs: number | null;
@@ -26,7 +29,8 @@ export class Steadiness {
 
   constructor(now: () => number, bounds: Bounds) {
     this.#now = now;
-    this.isBusy = bounds.isBusy;
+    this.#isBusy = bounds.isBusy;
+    this.isPunctual = bounds.isPunctual;
     this.foundWithinMs = bounds.foundWithinMs;
     this.settledMs = bounds.settledMs;
     this.cleanUpMs = bounds.cleanUpMs;
@@ -39,6 +43,6 @@ export class Steadiness {
 
   /** True when a process was not disturbed since this time. */
   has(process: string, since: number): boolean {
-    return !this.isBusy && (this.#since.get(process) ?? Infinity) <= since;
+    return !this.#isBusy && (this.#since.get(process) ?? Infinity) <= since;
   }
 }
