@@ -110,7 +110,9 @@ export class DriverLease {
       const { journal, events } = this.#driving;
       try {
         const lease = await this.acquire(journal);
-        if (lease === null) events.lost();
+        // The drive has ended meanwhile, and gave the lease back before this request took it again.
+        if (lease !== null && this.#driving === null) await this.release();
+        else if (lease === null) events.lost();
         // Another driver may have driven the run while our lease was expired: read its entries before any work begins.
         else if (lease.length !== journal.position) notify(await journal.refresh(), events);
         return lease !== null;

@@ -110,14 +110,15 @@ const permitMs = 1_000;
 /** Runs when a body under a limit starts, after `called`, while others are under way. */
 export function judgePermit(
   { history, scheduler, name }: Process,
-  { queue, leaseMs, latencyMs, busy }: Plan,
+  { queue, flows, leaseMs, latencyMs, busy }: Plan,
   { body, calledAt, others }: { readonly body: Body; readonly calledAt: number; readonly others: number },
 ): void {
   const { limit } = queue ?? {};
   const { healedAt, permitFreeAt } = history.steady;
   const { now } = scheduler;
-  // After faults, what dead processes had is free at the end of its time.
-  if (limit === undefined || busy === true || others >= limit.concurrent) return;
+  // After faults, what dead processes had is free at the end of its time. Some runs kill their drivers even then.
+  const isKilling = flows.some((flow) => flow.name === "killer");
+  if (limit === undefined || busy === true || isKilling || others >= limit.concurrent) return;
   const since = Math.max(calledAt, permitFreeAt, healedAt + 2 * leaseMs);
   const recent = history.bodies.filter(({ at, key }) => key === body.key && at > now - 3 * limit.perMs);
   // The window may be what it waits for.
