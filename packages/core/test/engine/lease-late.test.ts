@@ -27,6 +27,6 @@ test("a renewal that arrives after the run has parked does not keep others from 
   await app.start("job", undefined, { id: "r" });
   await base.world.advance(36_000);
   expect(leases).toBe(1);
-  const [{ locator }] = (await base.storage.list()).runs as [{ locator: string }];
+  const { locator } = (await base.storage.list()).runs[0]!;
   expect(await base.storage.lease(locator, "another", 1_000)).not.toBeNull();
 });
