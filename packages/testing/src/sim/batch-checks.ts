@@ -25,11 +25,10 @@ import {
   chaptersOf,
   createdAt,
   driverOf,
-  flowOf,
   isEnd,
   isRetried,
   isSettlement,
-  wakeOf,
+  parkedUntil,
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
@@ -97,9 +96,7 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   const entries = history.entries(run);
   const all = chaptersOf(run).flatMap((log) => history.entries(log));
   const steps = all.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
-  const last = entries.at(-1);
-  const parked = last?.kind === "run.suspended" ? wakeOf(last) : (flowOf(entries)?.startAt ?? 0);
-  const suspended = run.status === "suspended" ? parked : null;
+  const suspended = run.status === "suspended" ? parkedUntil(entries) : null;
   // A journal without a workflow has no driver.
   const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
   const isSince =

@@ -13,7 +13,7 @@ import type { Body, History } from "./history.ts";
 import type { NotedLease } from "./lease-notes.ts";
 import type { Plan } from "./plan.ts";
 import type { Process } from "./process.ts";
-import { driverOf, flowOf, isOpen, wakeOf, type AppliedBatch, type RunLog } from "./run-log.ts";
+import { driverOf, isOpen, parkedUntil, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { childrenOf, type Tree } from "./tree.ts";
 
 /** Runs when a driver gets a lease that it, or another one, had before. */
@@ -36,13 +36,18 @@ export function judgeLapse(history: History, run: RunLog | undefined, before: No
 
 /** How long workers of a plan may take to find a due run; `null` where too much else decides about that. */
 export function findingMsOf(plan: Plan, slackMs: number): number | null {
-  const { announces = false, lostNotices = 0, intervalMs, latencyMs, flows, concurrency } = plan;
+  const { announces = false, lostNotices = 0, intervalMs, latencyMs, concurrency } = plan;
   const isShared = plan.slots !== undefined || plan.share !== undefined || plan.pauses === true;
-  const isOdd = plan.sweeps || plan.busy === true || flows.some(({ name }) => name === "killer");
+  const isOdd = plan.sweeps || plan.busy === true || hasKiller(plan);
   if (slackMs > 0 || isShared || isOdd || concurrency < 10) return null;
   // The longest pauses of an idle worker: where it gets notices, where it may lose them, and where it polls.
   const idleMs = !announces ? Math.max(5_000, intervalMs) : lostNotices === 0 ? intervalMs : 30_000;
   return 1.1 * idleMs + intervalMs + 20 * latencyMs + 1_000;
+}
+
+/** It has a run that kills its drivers. */
+function hasKiller({ flows }: Plan): boolean {
+  return flows.some(({ name }) => name === "killer");
 }
 
 /** Runs when a driver gets the lease of a run. */
@@ -53,13 +58,7 @@ export function judgeFound(history: History, run: RunLog | undefined): void {
   // Blocked runs rest for a minute, and a child without a worker waits for its parent.
   const mayRest = history.codeChanges || history.foreign || history.strayed.has(run.runId);
   if (mayRest || !history.known.has(run.workflow) || run.status === "paused" || history.open > 10) return;
-  const last = history.entries(run).at(-1);
-  const dueAt =
-    run.status === "running"
-      ? 0
-      : last?.kind === "run.suspended"
-        ? wakeOf(last)
-        : (flowOf(history.entries(run))?.startAt ?? 0);
+  const dueAt = run.status === "running" ? 0 : parkedUntil(history.entries(run));
   const since = Math.max(
     dueAt ?? Infinity,
     history.leases.freeSince(run.locator),
@@ -110,15 +109,15 @@ const permitMs = 1_000;
 /** Runs when a body under a limit starts, after `called`, while others are under way. */
 export function judgePermit(
   { history, scheduler, name }: Process,
-  { queue, flows, leaseMs, latencyMs, busy }: Plan,
+  plan: Plan,
   { body, calledAt, others }: { readonly body: Body; readonly calledAt: number; readonly others: number },
 ): void {
+  const { queue, leaseMs, latencyMs, busy } = plan;
   const { limit } = queue ?? {};
   const { healedAt, permitFreeAt } = history.steady;
   const { now } = scheduler;
   // After faults, what dead processes had is free at the end of its time. Some runs kill their drivers even then.
-  const isKilling = flows.some((flow) => flow.name === "killer");
-  if (limit === undefined || busy === true || isKilling || others >= limit.concurrent) return;
+  if (limit === undefined || busy === true || hasKiller(plan) || others >= limit.concurrent) return;
   const since = Math.max(calledAt, permitFreeAt, healedAt + 2 * leaseMs);
   const recent = history.bodies.filter(({ at, key }) => key === body.key && at > now - 3 * limit.perMs);
   // The window may be what it waits for.

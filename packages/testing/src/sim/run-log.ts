@@ -238,6 +238,12 @@ export function wakeOf({ wakeAt = null, look }: WrittenEntry): number | null {
   return look === undefined ? wakeAt : Math.min(look, wakeAt ?? look);
 }
 
+/** When a run that has no driver wants to be woken: at the end of its park, or at its time to begin. */
+export function parkedUntil(entries: readonly WrittenEntry[]): number | null {
+  const last = entries.at(-1);
+  return last?.kind === "run.suspended" ? wakeOf(last) : (flowOf(entries)?.startAt ?? 0);
+}
+
 /** What a run was last recorded with. */
 export function flowOf(entries: readonly WrittenEntry[]): WrittenEntry["flow"] {
   return entries.findLast(({ flow }) => flow !== undefined)?.flow;

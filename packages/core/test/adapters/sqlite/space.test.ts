@@ -110,12 +110,13 @@ describe("space of deleted runs", () => {
     await Promise.all(writers.map((writer, i) => writer.line("", seen[i])));
     await Promise.all(writers.map((writer) => writer.kill()));
     expect(before).toBeGreaterThanOrEqual(full);
-    // On a busy machine the writers append a lot meanwhile. Nearly all that was full is deleted.
-    expect(free).toBeLessThan(full / 2);
+    expect(free).toBeLessThan(full / 8);
     expect(after).toBeLessThan(before);
     await storage.compact();
-    // What the writers appended is there, and of the deleted runs nothing.
-    expect(bytes()).toBeLessThan(full);
+    // What the writers appended is there, which may be a lot, and of the deleted runs nothing.
+    const journals = await Promise.all(writerRuns.map((locator) => storage.read(locator)));
+    const appended = Buffer.byteLength(journals.flatMap(({ batches }) => batches).join(""));
+    expect(bytes() - appended).toBeLessThan(full / 2);
     const copy = await storage.backup(join(temp.folder, "copy.db"));
     expect(copy.runs).toBe(2 + writerRuns.length);
     for (const { lines } of writers)
