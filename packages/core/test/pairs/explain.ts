@@ -31,7 +31,8 @@ function orders([first = [], second = []]: readonly (readonly Done[])[]): Done[]
 export function livesAfter(frame: Frame, verbs: readonly Verb[], words: readonly string[]): Life[] {
   const done = verbs.map((verb, nth) => {
     const parts = words[nth]?.split(", ") ?? [];
-    return actsOf(verb).map((act, n): Done => ({ act, word: parts[n] ?? "" }));
+    // The end before a delete has no reply of its own.
+    return actsOf(verb).map((act): Done => ({ act, word: act === "end" ? "" : (parts.shift() ?? "") }));
   });
   return orders(done).flatMap((order) => {
     let lives = [lifeIn(frame)];

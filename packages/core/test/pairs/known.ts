@@ -19,12 +19,4 @@ export const known: readonly Known[] = [
     reason: "the slot of a deleted run is free a moment before its driver stops",
     covers: (cell) => has(cell, "delete") && cell.option === "concurrency",
   },
-  {
-    // Not a fault: a delete ends the run first, and the model has one moment for it.
-    reason: "a verb beside a delete may meet the end of the run before the run is gone",
-    covers: (cell) =>
-      has(cell, "delete") &&
-      cell.verbs.length === 2 &&
-      on(cell, "queued", "delayed", "running", "streaming", "cancelling"),
-  },
 ];

@@ -129,10 +129,15 @@ const driven = (life: Life): Life => ({ ...life, driven: true });
 
 const refused = (code: string): string => `refused ${code}`;
 
-/** What has one effect. A repeated answer is two of them. */
-export type Act = Exclude<Verb, "repeat">;
+/** What has one effect. A repeated answer is two of them, and a delete ends the run before it removes it. */
+export type Act = Exclude<Verb, "repeat"> | "end";
 
-export const actsOf = (verb: Verb): readonly Act[] => (verb === "repeat" ? ["resume", "resume"] : [verb]);
+const several: Partial<Record<Verb, readonly Act[]>> = {
+  repeat: ["resume", "resume"],
+  delete: ["end", "delete"],
+};
+
+export const actsOf = (verb: Verb): readonly Act[] => several[verb] ?? [verb as Act];
 
 type Acts = Readonly<Record<Act, (life: Life, frame: Frame) => readonly Move[]>>;
 
@@ -241,6 +246,13 @@ const promised: Acts = {
   unpause: onHandle((life, frame) => outcomes(driven({ ...life, paused: false }), frame)),
   retry: onHandle(retried),
   fork: onHandle(forked),
+  // A run without a driver and without children is removed at once.
+  end: (life) => [
+    { word: "", life },
+    ...(life.gone || life.end !== null
+      ? []
+      : [{ word: "", life: { ...life, end: "cancelled" as const, cancelling: false, paused: false } }]),
+  ],
   // Of two at once both may be the one that deleted it.
   delete: (life) => {
     const deleted = { word: "deleted", life: { ...life, gone: true } };
