@@ -43,7 +43,8 @@ async function isFound(title: string, fault: Fault): Promise<boolean> {
       const good = place.open({ now });
       return Promise.resolve({
         storage: faulty(good, fault),
-        reopen: () => Promise.resolve(good),
+        // The second handle has the fault as well, so that it is found whichever of the two wins a race.
+        reopen: () => Promise.resolve(faulty(good, fault)),
         close: () => place.close(),
       });
     },
