@@ -129,10 +129,11 @@ export async function rival(stage: Stage): Promise<void> {
 
 async function into(stage: Stage, state: State, kind: Kind): Promise<{ token: string; id?: string }> {
   const app = stage.app("right");
+  // A worker that begins now finds the run: one that was idle looks again after minutes, where nothing is announced.
+  const isHeldBack = state === "queued" || state === "running" || state === "streaming";
+  if (isHeldBack && stage.option === "debounce") await stage.pass(minute);
   switch (state) {
     case "queued":
-      if (stage.option === "debounce") await stage.pass(minute);
-      return { token: await ahead(kind) };
     case "delayed":
       return { token: await ahead(kind) };
     case "running":

@@ -80,7 +80,7 @@ one, and \`deploy\` puts code in place in which a recorded step has become a sle
 A cell is played in virtual time: a run is brought into the state, the verbs are issued, from the same process or another one, and a
 worker drives what is due until nothing happens any more. Then the right code is deployed, every pause ends and every wait is
 answered, and every run must end. \`npm test\` plays a sample on memory and SQLite, and \`npm run test:full\` all cells on
-memory.
+memory, every third on SQLite (all of them with \`PAIRS=all\`) and 300 on Postgres.
 
 ## What the model says
 
