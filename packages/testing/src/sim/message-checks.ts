@@ -35,8 +35,9 @@ function topicsOf(entries: readonly WrittenEntry[]): Map<string, string> {
 /** True for a verdict on a message, and not on an answer. */
 function isOnMessage(history: History, run: RunLog, answer: number): boolean {
   if (answer < 0) return true;
+  // The run itself first: what an ancestor wrote at the same position after the fork is not part of it.
   const lineage = history.lineage(run).flatMap(placed);
-  return lineage.some(({ entry, seq }) => seq === answer && entry.kind === "message.sent");
+  return lineage.find(({ seq }) => seq === answer)?.entry.kind === "message.sent";
 }
 
 /** True when this wait took a message, or waited for one. */
