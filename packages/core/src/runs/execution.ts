@@ -86,7 +86,7 @@ export class Execution implements Parked {
       lease,
       children: Execution.#children(host, below, () => execution),
       reportEnd: async (end) => {
-        const endsChildren = end.kind === "run.failed" && journal.state.openChildren().length > 0;
+        const endsChildren = end.kind !== "run.completed" && journal.state.openChildren().length > 0;
         if (journal.childOf === undefined && !journal.state.endsSpawned && !endsChildren) return;
         const { endChildren, endSpawned, reportToParent } = await later();
         const ends = { cleansUp: (run: RunJournal) => below.wake(run.runId) };
