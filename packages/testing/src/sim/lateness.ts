@@ -118,6 +118,8 @@ export function judgePermit(
   const { now } = scheduler;
   // After faults, what dead processes had is free at the end of its time. Some runs kill their drivers even then.
   if (limit === undefined || busy === true || hasKiller(plan) || others >= limit.concurrent) return;
+  // A later attempt first waits for a time that another process may have recorded, by its own clock.
+  if (body.attempt > 1 && history.clocksMove) return;
   const since = Math.max(calledAt, permitFreeAt, healedAt + 2 * leaseMs);
   const recent = history.bodies.filter(({ at, key }) => key === body.key && at > now - 3 * limit.perMs);
   // The window may be what it waits for.
