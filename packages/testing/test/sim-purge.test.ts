@@ -12,7 +12,7 @@ function* seedsWithPurges(first: number): Generator<number> {
 
 const events = ["a purge of a run", "a purge of a run that a fork reads"];
 /** A sample ends when it has met these events; it begins where they are near. */
-const [first, least, most] = inject("full") ? [1, 100, 100] : [240, 6, 40];
+const [first, least, most] = inject("full") ? [1, 100, 100] : [253, 2, 40];
 
 test(
   "histories with purges and forks: no living fork loses what it reads",
