@@ -1,10 +1,13 @@
 /** Correct workflows: `crashEverywhere` finds nothing. */
 
 import { createApp, durable, FatalError, fork, type Context } from "@durable/core";
-import { crashEverywhere, recorder } from "@durable/testing";
-import { describe, expect, test } from "vitest";
+import { crashEverywhere, recorder, type Fault } from "@durable/testing";
+import { describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { expectClean } from "./support/crash-reports.ts";
+
+/** Every fault, or those of a sample. The first flow below has every fault also there. */
+const some = (...faults: Fault[]): { faults?: Fault[] } => (inject("full") ? {} : { faults });
 
 describe("clean flows pass", () => {
   test("steps, with a crash at each of their records", async () => {
@@ -41,7 +44,10 @@ describe("clean flows pass", () => {
       });
       return { both, list, first };
     });
-    const report = await crashEverywhere(flow, { resume: { review: ["yes", "no"] } });
+    const report = await crashEverywhere(flow, {
+      resume: { review: ["yes", "no"] },
+      ...some("crash-before"),
+    });
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({
       output: {
@@ -66,7 +72,7 @@ describe("clean flows pass", () => {
         .catch((error: Error) => error.message);
       return { attempts, caught };
     });
-    const report = await crashEverywhere(flow);
+    const report = await crashEverywhere(flow, some("crash-after"));
     expectClean(report);
     expect(report.calm.ran).toEqual({ flaky: 3, fatal: 1 });
   });
@@ -83,6 +89,7 @@ describe("clean flows pass", () => {
     const report = await crashEverywhere(flow, {
       input: {},
       resume: { amount: (point) => ({ amount: (point.note as { n: number }).n * 2 }) },
+      ...some("lose-request"),
     });
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({ output: [6, true, 36, 2026] });
@@ -111,7 +118,7 @@ describe("clean flows pass", () => {
           });
         });
       },
-      { bodyMs: 100 },
+      { bodyMs: 100, ...some("crash-then-apply") },
     );
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({ output: "another plan, written" });
@@ -123,7 +130,7 @@ describe("clean flows pass", () => {
       await ctx.step("a", () => 1);
       throw new FatalError("no way");
     });
-    const failed = await crashEverywhere(failing, { ends: "failed" });
+    const failed = await crashEverywhere(failing, { ends: "failed", ...some("crash-before", "lose-reply") });
     expectClean(failed);
     expect(failed.calm.outcome.status).toBe("failed");
 
@@ -140,7 +147,7 @@ describe("clean flows pass", () => {
           await ctx.step("quit", async () => void (await app.cancel(ctx.runId)));
         });
       },
-      { ends: "cancelled" },
+      { ends: "cancelled", ...some("crash-after", "lose-request") },
     );
     expectClean(cancelled);
   });
@@ -176,7 +183,7 @@ describe("time", () => {
       const after = await ctx.step("after", () => new Date().getTime());
       return { days: Math.floor((after - before) / 86_400_000), answer };
     });
-    const report = await crashEverywhere(flow);
+    const report = await crashEverywhere(flow, some("lose-reply"));
     expectClean(report);
     // Steps see virtual time, too.
     expect(report.calm.outcome).toMatchObject({ output: { days: 37, answer: "no answer" } });

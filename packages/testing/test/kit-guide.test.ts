@@ -12,22 +12,28 @@ const block = (info: string, having: string): string =>
     .split(`\`\`\`${info}\n`)
     .find((text) => text.startsWith(having))
     ?.split("\n```")[0] ?? "";
+const border = "-- the next program --";
 const masked = (text: string): string => text.replaceAll(/\d+\.\d s/g, "0.6 s");
 
-/** What a program prints, run from a folder that git ignores. */
-function printed(code: string): string {
+/** What programs print, run from a folder that git ignores: one after the other, in one process. */
+function printed(...programs: readonly string[]): string[] {
   const folder = at(`../../../dist/guide-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   try {
-    writeFileSync(`${folder}/refund.ts`, code);
+    for (const [n, code] of programs.entries()) {
+      mkdirSync(`${folder}/${n}`);
+      writeFileSync(`${folder}/${n}/refund.ts`, code);
+    }
+    const imports = programs.map((_, n) => `await import("./${n}/refund.ts");`);
+    writeFileSync(`${folder}/all.ts`, imports.join(`\nconsole.log("${border}");\n`));
     const env = { ...process.env, FORCE_COLOR: "0" };
     const { stdout, stderr, status } = spawnSync(
       process.execPath,
-      ["--conditions=durable-source", `${folder}/refund.ts`],
+      ["--conditions=durable-source", `${folder}/all.ts`],
       { encoding: "utf8", env },
     );
     if (status !== 0) throw new Error(stderr);
-    return masked(stdout.trimEnd());
+    return stdout.split(`${border}\n`).map((text) => masked(text.trimEnd()));
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -39,6 +45,7 @@ test("the guide shows what its refund prints, and what is left once it is fixed"
     .split("\n")
     .map((line) => line.slice(2));
   expect(code).toContain(worse);
-  expect(printed(code)).toBe(masked(block("text", "refund: 1 of")));
-  expect(printed(code.replace(worse, better))).toContain(masked(block("text", "refund: all")));
+  const [wrong, fixed] = printed(code, code.replace(worse, better));
+  expect(wrong).toBe(masked(block("text", "refund: 1 of")));
+  expect(fixed).toContain(masked(block("text", "refund: all")));
 });

@@ -19,24 +19,30 @@ test("H10 a single fault at every request of generated workflows", { timeout: 60
   expect(cases).toBeGreaterThan((inject("full") ? 100 : 40) * plans.length);
 });
 
-describe.skipIf(inject("full"))("plans that once failed", () => {
-  test.each(regressions as unknown as { found: string; plan: Plan }[])("$found", async ({ plan }) => {
+describe("plans that once failed", () => {
+  const all = regressions as unknown as { found: string; plan: Plan }[];
+  // In a sample, one plan for each bug: some have several, of different seeds.
+  const bugOf = ({ found }: { found: string }): string => found.replace(/, seed \d+$/, "");
+  const isFirst = (one: (typeof all)[number]): boolean =>
+    all.find((other) => bugOf(other) === bugOf(one)) === one;
+  test.each(inject("full") ? all : all.filter(isFirst))("$found", async ({ plan }) => {
     expect(complaintOf(await simulate({ plan }))).toBe("");
   });
 });
 
 describe("a simulation", () => {
+  const usual = inject("full") ? 77 : 67;
   const plans = Array.from({ length: 300 }, (_, seed) => planOf(seed));
 
   test("is the same every time for one seed, also with encryption, readers and warm runs", async () => {
-    const plan = { ...planOf(inject("full") ? 77 : 131), encrypted: true, warm: 2, readers: 1, records: 4 };
+    const plan = { ...planOf(usual), encrypted: true, warm: 2, readers: 1, records: 4 };
     const [one, two] = [await simulate({ plan, trace: true }), await simulate({ plan, trace: true })];
     expect(one.events).toBeGreaterThan(100);
     expect(two.trace).toEqual(one.trace);
   });
 
   test("runs plans from before streams, children, readers and encryption existed", async () => {
-    const { encrypted: _, warm: _w, readers: _r, records: _n, privateChildren: _p, ...plan } = planOf(77);
+    const { encrypted: _, warm: _w, readers: _r, records: _n, privateChildren: _p, ...plan } = planOf(usual);
     const tree: Tree = { kind: "step", name: "plan", ms: 5, fails: 1, timeoutMs: null, typed: true };
     const old = { ...plan, flows: plan.flows.map(({ name }) => ({ name, tree, changed: tree })) };
     const { violations, runs } = await simulate({ plan: old });
