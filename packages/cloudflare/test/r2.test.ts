@@ -15,4 +15,4 @@ const open: OpenBucket = () =>
 // Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2", open, { brief });
-remoteConformance("R2", open, { brief, sample: inject("full") ? 1 : 12 });
+remoteConformance("R2", open, { brief, sample: inject("full") ? 1 : 22 });

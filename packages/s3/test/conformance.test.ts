@@ -25,7 +25,7 @@ const open: OpenBucket = () =>
 // Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2 over S3", open, { brief });
-remoteConformance("R2 over S3", open, { brief, sample: inject("full") ? 1 : 12 });
+remoteConformance("R2 over S3", open, { brief, sample: inject("full") ? 1 : 26 });
 
 test("signatures are checked: a wrong secret is refused, once and by name", async () => {
   const place = { endpoint: server.endpoint, bucket: "journal", region: "auto" };
