@@ -11,7 +11,7 @@ import { answers, everyOperation } from "../../core/test/support/every-operation
 import { openHeld } from "./support/held.ts";
 
 // The server is that of inject("postgres").
-const [traces, worlds] = inject("full") ? [70, 3] : [6, 1];
+const [traces, worlds] = inject("full") ? [70, 3] : [3, 1];
 const open = (now: () => number) => Promise.resolve(openHeld(now));
 
 describe("PostgresStorage answers like MemoryStorage", () => {
