@@ -126,7 +126,7 @@ const forms = inject("full")
   : [{ version: latest, streams: true }];
 
 describe.each(forms)("$version.name, streams: $streams", ({ version, streams }) => {
-  describe.each(Object.entries(edits))("%s", (_, edit) => {
+  describe.each(Object.entries(edits))("%s", (name, edit) => {
     const parked = async (park: number): Promise<Bank> => {
       const bank = await Bank.open(version, streams);
       for (let i = 0; i < park; i++) await bank.approve(bank.body());
@@ -182,12 +182,16 @@ describe.each(forms)("$version.name, streams: $streams", ({ version, streams }) 
       expect([again.value, bank.requests]).toEqual([value, requests]);
     });
 
-    test("ask: asks again, as it was told", async () => {
-      const bank = await parked(2);
-      const { error } = await bank.lab.drive(bank.body(edit, "ask"));
-      expect(error).toBeUndefined();
-      expect(bank.requests).toBeGreaterThan(3);
-    });
+    // In a sample, one edit in three: it asks whatever has changed.
+    test.runIf(inject("full") || Object.keys(edits).indexOf(name) % 3 === 0)(
+      "ask: asks again, as it was told",
+      async () => {
+        const bank = await parked(2);
+        const { error } = await bank.lab.drive(bank.body(edit, "ask"));
+        expect(error).toBeUndefined();
+        expect(bank.requests).toBeGreaterThan(3);
+      },
+    );
   });
 });
 
