@@ -30,9 +30,9 @@ export const plantedInLaws: readonly PlantedBug[] = [
     name: "parked-delivery-order",
     breaks: "law 4",
     file: "engine/engine.ts",
-    find: "if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);",
+    find: "if (call?.settled === false && !call.scope.closed) this.#settle(call, settlement);",
     replace:
-      'if (call !== undefined && !call.scope.closed) {\n      const other = this.replay.next();\n      if (other?.kind === "deliver") { const second = this.calls.get(other.settlement.key); if (second !== undefined && !second.scope.closed) this.#settle(second, other.settlement); }\n      this.#settle(call, settlement);\n    }',
+      'if (call?.settled === false && !call.scope.closed) {\n      const other = this.replay.next();\n      if (other?.kind === "deliver") { const second = this.calls.get(other.settlement.key); if (second !== undefined && !second.scope.closed) this.#settle(second, other.settlement); }\n      this.#settle(call, settlement);\n    }',
     why: "Two settlements are delivered at a time, the later one first.",
   },
   {

@@ -247,7 +247,8 @@ export class Engine implements ReplayEnd, CallEngine {
     const { settlement } = next;
     const call = this.calls.get(settlement.key);
     if (next.kind !== "uncalled") {
-      if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
+      // One that its deadline has settled is kept only for those who inspect a replay: it gets no second outcome.
+      if (call?.settled === false && !call.scope.closed) this.#settle(call, settlement);
     } else if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
     else this.#uncalled = true;
     return true;
