@@ -1,7 +1,7 @@
 /** The test of the tests, in small: patches still apply, nothing is without one, and some die at once. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { root } from "../lib/workspace.ts";
 import { hunt } from "../mutants/hunt.ts";
 import { isOtherCode, mask, mutantsOf } from "../mutants/mutate.ts";
@@ -77,14 +77,16 @@ test("a mutant of types alone is none, and each stands where it says", () => {
     expect(() => patched(file, readSource(file), [{ file, find, replace }])).not.toThrow();
 });
 
+// Each is a process of its own: one bug of a storage and one of the engine here, more in `npm run test:full`.
+const full = inject("full");
 const sample = [
   "no-compare-and-swap",
-  "acknowledged-one-append-early",
-  "microtasks-not-drained",
   "settled-meanwhile-dropped",
+  ...(full ? ["acknowledged-one-append-early", "microtasks-not-drained"] : []),
 ];
 
-const seeds = Array.from({ length: 25 }, (_, i) => i + 1);
+// The first one takes as long as ten others.
+const seeds = full ? Array.from({ length: 25 }, (_, i) => i + 1) : [2, 3, 4];
 
 test.each(sample)("%s is caught within a few seeds", { timeout: 180_000 }, async (name) => {
   const bug = planted.find((one) => one.name === name) as PlantedBug;
