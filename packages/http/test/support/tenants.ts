@@ -48,6 +48,8 @@ export async function attackTenant(options: {
   readonly sequences: number;
   readonly seed: number;
   readonly authorize?: Authorize;
+  /** How many sequences run at the same time; 16 by default. */
+  readonly atOnce?: number;
   readonly progress?: (sequences: number) => void;
 }): Promise<Attacked> {
   const statuses: Record<string, number> = {};
@@ -67,7 +69,7 @@ export async function attackTenant(options: {
     }
   };
   // Most of a sequence is waiting for runs to stop.
-  await Promise.all(Array.from({ length: 16 }, attack));
+  await Promise.all(Array.from({ length: options.atOnce ?? 16 }, attack));
   return { sequences, requests, statuses, problems };
 }
 
