@@ -67,8 +67,9 @@ describe.skipIf(skipReason !== null)("large", () => {
     for (const site of sites) await site.close();
   });
 
-  // A fifth of it here.
-  const steps = inject("full") ? 10_000 : 2_000;
+  // A tenth of it here, and fewer frames, each of which is painted.
+  const steps = inject("full") ? 10_000 : 1_000;
+  const frames = inject("full") ? 60 : 15;
 
   test(`a run of ${steps} steps opens and scrolls with few nodes`, async () => {
     const flow = durable("large", async (ctx) => {
@@ -90,7 +91,7 @@ describe.skipIf(skipReason !== null)("large", () => {
     await one.status("Completed");
     const opened = await figuresOf(one.page);
     expect(await one.page.locator(".stats").textContent()).toContain(String(steps));
-    const most = await scrollThrough(one.page, 60);
+    const most = await scrollThrough(one.page, frames);
     expect(most).toBeLessThan(80);
     expect(
       await one
@@ -102,7 +103,7 @@ describe.skipIf(skipReason !== null)("large", () => {
     expect(opened.nodes).toBeLessThan(1_500);
     expect(scrolled.nodes).toBeLessThan(1_500);
     await one.page.keyboard.press("2");
-    await scrollThrough(one.page, 20);
+    await scrollThrough(one.page, frames / 3);
     await one.page.getByRole("option", { name: /run\.completed/ }).waitFor();
     keep("large-run", { opened, scrolled, linesAtATime: most });
     await picture(one.page, "large-run");

@@ -35,7 +35,10 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await journals?.close();
     });
 
-    test("takes the token out of the address, keeps a cookie for it, and is closed without one", async () => {
+    test("takes the token out of the address, keeps a cookie for it, and is closed without one", async ({
+      skip,
+    }) => {
+      skip(!isFull);
       const one = await visit("/runs/loan-7");
       await one.status("Completed");
       expect(one.page.url()).toBe(`${site.origin}/runs/loan-7`);
@@ -211,7 +214,10 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       },
     );
 
-    test("operates: schedules, workers, limits, and a clean-up that shows first what would go", async () => {
+    test("operates: schedules, workers, limits, and a clean-up that shows first what would go", async ({
+      skip,
+    }) => {
+      skip(!isFull);
       const worker = createWorker(journals.app, { name: "post-office", workflows: ["story"] });
       const one = await visit("/operate");
       await one.says("30 2 * * * Europe/Paris");
@@ -264,7 +270,8 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.close();
     });
 
-    test("is a file that opens offline and sends nothing", async () => {
+    test("is a file that opens offline and sends nothing", async ({ skip }) => {
+      skip(!isFull);
       const one = await visit("/runs/loan-7-cautious");
       await one.page.getByText("Share", { exact: true }).click();
       const [download] = await Promise.all([
@@ -288,7 +295,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
     });
 
     test("has no serious fault for screen readers, in both themes, and fits every width", async () => {
-      // Some screens here, all of them in `npm run test:full`; each in one of the looks.
+      // Two screens here, all of them in `npm run test:full`; each in one of the looks.
       const looks = [
         ["light", 1400],
         ["dark", 420],
@@ -297,7 +304,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
         const one = await Visitor.open(browser, site.url, { theme, width });
         await one.says("loan-7");
         for (const [i, [screen, path]] of Object.entries(screens).entries()) {
-          if (i % (isFull ? 2 : 12) !== turn) continue;
+          if (isFull ? i % 2 !== turn : screen !== ["run-step", "operate"][turn]) continue;
           await one.go(path);
           await one.settled();
           expect(await one.fits(), `${screen} at ${width}`).toBe(true);
