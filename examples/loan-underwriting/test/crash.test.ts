@@ -43,7 +43,7 @@ async function oneLoan(random: Random, most: number): Promise<{ kills: number; r
   return { kills, reused: restarts.reduce((sum, restart) => sum + restart.recorded.size, 0) };
 }
 
-const most = inject("full") ? 8 : 2;
+const most = inject("full") ? 8 : 1;
 
 test(
   `H10 SIGKILL at ${most} random instants (seed 3): one decision, and nothing recorded runs again`,

@@ -101,20 +101,25 @@ describe("what reviewers type", () => {
   );
 });
 
-test("the demo runs to its end, without escape codes outside of a terminal", { timeout }, async () => {
-  const place = new Place("loan-underwriting");
-  places.push(place);
-  const { code, out, err } = await runDemo(place, { args: ["demo"] });
-  expect({ code, err }).toEqual({ code: 0, err: "" });
-  const counts = out.match(/Model calls here: .*/g);
-  expect(counts).toEqual([
-    "Model calls here: 2 upstream, 0 for the decision.",
-    "Model calls here: 0 upstream, 0 for the decision.",
-    "Model calls here: 0 upstream, 1 for the decision.",
-    "Model calls here: 0 upstream, 1 for the decision.",
-    "Model calls here: 0 upstream, 0 for the decision.",
-    "Model calls here: 0 upstream, 1 for the decision.",
-  ]);
-  // oxlint-disable-next-line eslint/no-control-regex -- these are what is looked for
-  expect(out).not.toMatch(/[\u001B\r]/);
-});
+// In `npm test`, the command line shows the runs of this demo.
+test.runIf(full)(
+  "the demo runs to its end, without escape codes outside of a terminal",
+  { timeout },
+  async () => {
+    const place = new Place("loan-underwriting");
+    places.push(place);
+    const { code, out, err } = await runDemo(place, { args: ["demo"] });
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const counts = out.match(/Model calls here: .*/g);
+    expect(counts).toEqual([
+      "Model calls here: 2 upstream, 0 for the decision.",
+      "Model calls here: 0 upstream, 0 for the decision.",
+      "Model calls here: 0 upstream, 1 for the decision.",
+      "Model calls here: 0 upstream, 1 for the decision.",
+      "Model calls here: 0 upstream, 0 for the decision.",
+      "Model calls here: 0 upstream, 1 for the decision.",
+    ]);
+    // oxlint-disable-next-line eslint/no-control-regex -- these are what is looked for
+    expect(out).not.toMatch(/[\u001B\r]/);
+  },
+);

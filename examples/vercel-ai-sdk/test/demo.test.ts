@@ -18,7 +18,9 @@ const demos: [string, string[]][] = [
   ["demo", []],
 ];
 
-describe.each(inject("full") ? demos : demos.slice(0, 1))("%s", (_, args) => {
+const full = inject("full");
+
+describe.each(full ? demos : demos.slice(0, 1))("%s", (_, args) => {
   test("the first run calls the provider, the second one does not, and both print the same", async () => {
     const folder = newFolder();
     const once = await runDemo(folder, args);
@@ -28,9 +30,12 @@ describe.each(inject("full") ? demos : demos.slice(0, 1))("%s", (_, args) => {
     expect(first).toContain("An anchor is the brake of a boat.");
     expect(second).toBe(first);
 
-    const again = await runDemo(folder, args);
-    expect(calls(again)).toEqual([0, 0]);
-    expect(answers(again)[1]).toBe(first);
+    // Another process finds recorded calls in the next test, too.
+    if (full) {
+      const again = await runDemo(folder, args);
+      expect(calls(again)).toEqual([0, 0]);
+      expect(answers(again)[1]).toBe(first);
+    }
 
     const fresh = await runDemo(folder, [...args, "--fresh"]);
     expect(calls(fresh)).toEqual([3, 0]);
