@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { checkBlocks } from "../lib/docs-blocks.ts";
 import { checkPages, readPages } from "../lib/docs-pages.ts";
 import { root } from "../lib/workspace.ts";
@@ -55,10 +55,10 @@ function check(changes: Record<string, string> = {}): string[] {
   return checkPages(base, readPages(base)).map(({ file, line, message }) => `${file}:${line} ${message}`);
 }
 
-/** The problems of some blocks, each alone on a page. */
-async function checkCode(blocks: Record<string, string>): Promise<string[]> {
-  const files = Object.entries(blocks).map(([info, code], i) => {
-    return [`docs/${i}.md`, `# A page\n\n\`\`\`${info}\n${code}\n\`\`\`\n`] as const;
+/** The problems of some blocks, each alone on a page of this name. */
+async function checkCode(blocks: Record<string, readonly [info: string, code: string]>): Promise<string[]> {
+  const files = Object.entries(blocks).map(([name, [info, code]]) => {
+    return [`docs/${name}.md`, `# A page\n\n\`\`\`${info}\n${code}\n\`\`\`\n`] as const;
   });
   const { problems } = await checkBlocks(
     readPages(tree(Object.fromEntries(files))),
@@ -128,32 +128,39 @@ describe("pages", () => {
 });
 
 describe("blocks", () => {
-  it("accept code that compiles, fragments that lean on the preamble, and other languages", async () => {
-    const problems = await checkCode({
-      ts: 'import { durable } from "@durable/core";\nexport const flow = durable("a", () => 1);',
-      "ts part": 'await ctx.step("a", () => 1);',
-      js: "this is not checked",
+  // Compiled together: the compiler takes long to start.
+  let problems: string[] = [];
+  beforeAll(async () => {
+    problems = await checkCode({
+      "sound-whole": [
+        "ts",
+        'import { durable } from "@durable/core";\nexport const flow = durable("a", () => 1);',
+      ],
+      "sound-part": ["ts part", 'await ctx.step("a", () => 1);'],
+      "sound-other": ["js", "this is not checked"],
+      "typed-wrong": ["ts", "\nconst n: number = 'one';\nconsole.log(n);"],
+      "typed-whole": ["ts", 'await ctx.step("a", () => 1);'],
+      "run-fails": ["ts run", 'throw new Error("no luck");'],
+      "run-not": ["ts", 'throw new Error("not run");'],
     });
-    expect(problems).toEqual([]);
+  });
+  const of = (name: string): string[] =>
+    problems.filter((problem) => problem.startsWith(`docs/${name}-`)).toSorted();
+
+  it("accept code that compiles, fragments that lean on the preamble, and other languages", () => {
+    expect(of("sound")).toEqual([]);
+    expect(problems).toHaveLength(3);
   });
 
-  it("D5: a type error, at its own line; a whole block may not lean on the preamble", async () => {
-    const problems = await checkCode({
-      ts: "\nconst n: number = 'one';\nconsole.log(n);",
-      "ts ": 'await ctx.step("a", () => 1);',
-    });
-    expect(problems).toEqual([
-      expect.stringMatching(/^docs\/0.md:5 TS2322: /),
-      expect.stringMatching(/^docs\/1.md:4 TS2304: .*ctx/),
+  it("D5: a type error, at its own line; a whole block may not lean on the preamble", () => {
+    expect(of("typed")).toEqual([
+      expect.stringMatching(/^docs\/typed-whole.md:4 TS2304: .*ctx/),
+      expect.stringMatching(/^docs\/typed-wrong.md:5 TS2322: /),
     ]);
   });
 
-  it("D6: a block that fails when it is run", async () => {
-    const problems = await checkCode({
-      "ts run": 'throw new Error("no luck");',
-      ts: 'throw new Error("not run");',
-    });
-    expect(problems).toEqual(["docs/0.md:4 the block ended with exit 1: Error: no luck"]);
+  it("D6: a block that fails when it is run", () => {
+    expect(of("run")).toEqual(["docs/run-fails.md:4 the block ended with exit 1: Error: no luck"]);
   });
 });
 

@@ -29,7 +29,7 @@ function drive(args: readonly string[], env: Readonly<Record<string, string>> = 
   });
 }
 
-// Four processes: on a busy machine each takes its time.
+// Three processes, the last of which forks: on a busy machine each takes its time.
 test("one trace per run across three processes and a fork", { timeout: 300_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "durable-otel-"));
   const receiver = await startReceiver();
@@ -41,7 +41,6 @@ test("one trace per run across three processes and a fork", { timeout: 300_000 }
   await drive([...at, "start", "trip-1"], { DIES: "true" });
   const token = await drive([...at, "advance", "trip-1"]);
   expect(await drive([...at, "resume", "trip-1", token])).toBe("completed");
-  await drive([...at, "fork", "trip-1"]);
 
   const of = (runId: string): ReceivedSpan[] =>
     receiver.spans.filter(({ attributes }) => attributes["durable.run.id"] === runId);

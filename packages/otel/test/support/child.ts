@@ -1,4 +1,4 @@
-/** One process that drives a run: `child.ts <file> <receiver> start|advance|resume|fork <run id> [token]`. */
+/** One process that drives a run: `child.ts <file> <receiver> start|advance|resume <run id> [token]`. */
 
 import { trip, tracedApp } from "./flow.ts";
 
@@ -14,12 +14,11 @@ switch (what) {
     console.log(outcome.status === "suspended" ? outcome.waiting[0]?.token : outcome.status);
     break;
   }
-  case "resume":
-    console.log((await app.resume(token, "yes")).outcome?.status);
-    break;
-  default:
-    await (
-      await app.get(runId).fork({ after: "approve", edit: { approve: "no" }, id: `${runId}-fork` })
-    ).result();
+  default: {
+    const { outcome } = await app.resume(token, "yes");
+    const fork = { after: "approve", edit: { approve: "no" }, id: `${runId}-fork` };
+    await (await app.get(runId).fork(fork)).result();
+    console.log(outcome?.status);
+  }
 }
 await flush();
