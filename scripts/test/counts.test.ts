@@ -45,10 +45,8 @@ const plants: [Plant, string, RegExp][] = [
   ],
 ];
 
-// Each is a process of its own; two of them here, all in `npm run test:full`.
-const planted = inject("full")
-  ? plants
-  : plants.filter(([plant]) => plant === "reads" || plant === "allocated");
+// Each is a process of its own; one of them here, all in `npm run test:full`.
+const planted = inject("full") ? plants : plants.filter(([plant]) => plant === "allocated");
 
 test.each(planted)("planted work is noticed: %s, %s", (plant, _what, message) => {
   const problems = compareCounts(baseline, countPlanted(plant, ["200 steps", "resume after 200 steps"]));

@@ -9,13 +9,14 @@ test(
   async () => {
     const place = await placeOf("sqlite");
     onTestFinished(() => place.close());
-    const [runs, messages] = inject("full") ? [40, 3_200] : [10, 400];
+    // Each is a process, and so is the one after a kill.
+    const [runs, messages, senders, kills] = inject("full") ? [40, 3_200, 4, 4] : [6, 120, 2, 2];
     const report = await sendMany(place, {
       runs,
       messages,
-      senders: 4,
+      senders,
       workers: 2,
-      kills: 4,
+      kills,
       killEveryMs: 700,
       patienceMs: 200_000,
     });

@@ -3,7 +3,7 @@ import { expect, inject, test } from "vitest";
 import { careless, fuzzRun } from "../../packages/core/test/adapters/remote/support/fuzz.ts";
 import { stores, type Store } from "../lib/stores.ts";
 
-const size = inject("full") ? 8 : 3;
+const size = inject("full") ? 8 : 2;
 
 // One store here, because each is a server of its own; both in `npm run test:full`.
 test.concurrent.each(inject("full") ? ["r2", "s3"] : ["s3"])(

@@ -45,7 +45,7 @@ test("one answer, whatever happens; and a crash costs one turn or one tool call 
       input: "How large is the range?",
       effects: desk,
       reset: model,
-      faults: inject("full") ? undefined : ["crash-after", "lose-reply"],
+      faults: inject("full") ? undefined : ["crash-after"],
     });
     expect(report.calm.outcome).toMatchObject({
       output: { text: "4.8 m [spring-and-neap.md]", sources: ["spring-and-neap.md"] },

@@ -6,12 +6,13 @@ import { join } from "node:path";
 import type { Storage } from "@durable/core";
 import { crashEverywhere } from "@durable/testing";
 import { questionOf, scriptedModel } from "example-llm";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, inject, test } from "vitest";
 import { createAgent } from "../src/agent.ts";
 import { createCandidate } from "../src/candidate.ts";
 import type { Report } from "../src/sandbox.ts";
 import { script, solution } from "../src/script.ts";
 
+const full = inject("full");
 const folder = mkdtempSync(join(tmpdir(), "coding-agent-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -47,10 +48,10 @@ test("H44 forks made inside steps are made once, and one wins, whatever happens"
       const candidate = createCandidate({ model: asking, scratch: folder, suite }).with({ storage, world });
       return createAgent({ candidate, folder });
     },
-    { input: "pages", faults: ["crash-before", "crash-after"] },
+    { input: "pages", faults: full ? ["crash-before", "crash-after"] : ["crash-before"] },
   );
   expect(report.calm.outcome).toMatchObject({ output: { rounds: 2, winner: { label: "2.clamp" } } });
-  expect(report.cases.length).toBeGreaterThan(50);
+  expect(report.cases.length).toBeGreaterThan(full ? 50 : 25);
   // Where nothing was asked, a finished journal was replayed, to see whether it comes to the same end.
   const lived = histories.filter(({ plans }) => plans > 0);
   expect(lived).toHaveLength(report.cases.length + 1);

@@ -2,11 +2,14 @@
 
 import { seeded } from "@durable/testing";
 import { serve } from "@durable/http/node";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, inject, test } from "vitest";
 import { closeDesks, type Desk, email, openDesk, type Posted } from "./support/desk.ts";
 import { shot } from "./support/fuzz.ts";
 
 afterEach(closeDesks);
+
+// In `npm test`, a part of what is made up by chance.
+const full = inject("full");
 
 const runs = async (desk: Desk): Promise<number> => (await desk.app.list()).runs.length;
 
@@ -83,7 +86,7 @@ describe("malformed", () => {
     const { runId, token } = await desk.ask("Please put 1.1.0 on staging.");
     const random = seeded(11);
     const counts = new Map<number, number>();
-    for (let count = 0; count < 2_000; count++) {
+    for (let count = 0; count < (full ? 2_000 : 500); count++) {
       const { method, path, headers, body } = shot(random, [token]);
       const request = new Request(`http://localhost${path}`, {
         method,
@@ -108,7 +111,7 @@ test("H64 over a real socket: 150 of the same, and a good one after them", async
   const server = await serve(desk.handler, { onError: (error) => desk.errors.push(error) });
   try {
     const random = seeded(12);
-    for (let count = 0; count < 150; count++) {
+    for (let count = 0; count < (full ? 150 : 50); count++) {
       const { method, path, headers, body } = shot(random, []);
       const response = await fetch(server.url + path, {
         method,

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { killDemos } from "example-llm/process";
 import { codeInReadme } from "example-llm/readme";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, inject, test } from "vitest";
 import type { Posted } from "./support/desk.ts";
 import { Place, ServerProcess } from "./support/server-process.ts";
 
@@ -59,16 +59,20 @@ test("one curl starts a run, a second resumes it, with a kill -9 in between", sl
   expect(JSON.parse(answer)).toEqual({ status: "resumed", runId: started.runId });
   expect(await place.mail("-deployed.eml")).toContain("1.1.0 is on staging");
   // The second process found the work of the first in the journal.
-  const { out } = await second.kill();
-  expect(out).toMatch(/ journal +plan /);
-  expect(out).not.toMatch(/ ran +plan /);
-
-  const third = new ServerProcess(place);
-  const again = { place, url: await third.url() };
+  const found = async (): Promise<void> => {
+    const { out } = await second.kill();
+    expect(out).toMatch(/ journal +plan /);
+    expect(out).not.toMatch(/ ran +plan /);
+  };
+  // A third process is asked again in `npm run test:full`, and the second one here.
+  const isThird = inject("full");
+  if (isThird) await found();
+  const again = { place, url: isThird ? await new ServerProcess(place).url() : at.url };
   const printed = (await shell(`${start}\necho\n${address}\n${reply}`, again)).split("\n");
   const duplicate = { status: "duplicate", runId: started.runId };
   expect([JSON.parse(printed[0] ?? ""), JSON.parse(printed[2] ?? "")]).toEqual([duplicate, duplicate]);
   expect(place.mails()).toHaveLength(3);
+  if (!isThird) await found();
 });
 
 test("H33 the two requests reach two processes, which run at the same time", slow, async () => {

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { createApp, MemoryStorage } from "@durable/core";
 import { createHandler, github, type Handler, webhook } from "@durable/http";
 import { serve, type Server } from "@durable/http/node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { fuzzServer } from "./support/fuzz.ts";
 import { labSecret, workflows } from "./support/lab.ts";
 import { pause, raw, wire } from "./support/raw.ts";
@@ -88,7 +88,8 @@ const hostile: Record<string, () => { pieces: Parameters<typeof raw>[1]; statuse
     statuses: [400],
   }),
   "a gzip bomb": () => {
-    const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20)).subarray(0, 9_000);
+    // What is sent is the beginning of it, whatever its length.
+    const bomb = gzipSync(Buffer.alloc(10 * 1024 * 1024, 0x20)).subarray(0, 9_000);
     const head = { ...json, "content-encoding": "gzip", "content-length": String(bomb.length) };
     return { pieces: [wire(`POST ${path}`, head), bomb], statuses: [415] };
   },
@@ -163,7 +164,8 @@ test("H64 a body without end takes no room, and a proper request is answered bes
               await Promise.race([new Promise((go) => socket.once("drain", go)), pause(100)()]);
         },
       ]);
-    const crowd = (): Promise<Awaited<ReturnType<typeof raw>>>[] => Array.from({ length: 12 }, endless);
+    const crowd = (): Promise<Awaited<ReturnType<typeof raw>>>[] =>
+      Array.from({ length: inject("full") ? 12 : 4 }, endless);
     // Warms up first, because the cost of many connections is not measured here.
     await Promise.all(crowd());
     const before = await own.memory();
