@@ -10,7 +10,7 @@ test(
     const place = await placeOf("sqlite");
     onTestFinished(() => place.close());
     // Each is a process, and so is the one after a kill.
-    const [runs, messages, senders, kills] = inject("full") ? [40, 3_200, 4, 4] : [6, 120, 2, 2];
+    const [runs, messages, senders, kills] = inject("full") ? [40, 3_200, 4, 4] : [6, 240, 2, 2];
     const report = await sendMany(place, {
       runs,
       messages,

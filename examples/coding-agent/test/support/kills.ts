@@ -40,10 +40,13 @@ export interface KillOptions {
   readonly seed: number;
   /** How many of the runs are killed a second time, from 0 to 1; none by default. */
   readonly twice?: number;
+  /** What a run without kills comes to; by default there is one first. */
+  readonly calm?: Calm;
   readonly progress?: (report: KillReport) => void;
 }
 
-interface Calm {
+/** A run without kills. */
+export interface Calm {
   readonly winner: string;
   /** Labels of all branches. */
   readonly branches: string;
@@ -60,9 +63,10 @@ interface Moment {
 const example = "coding-agent";
 const longestMoment = 60;
 
-export async function killDemo({ kills, seed, twice = 0, progress }: KillOptions): Promise<KillReport> {
+export async function killDemo(options: KillOptions): Promise<KillReport> {
+  const { kills, seed, twice = 0, progress } = options;
   const random = seeded(seed);
-  const calm = await calmRun();
+  const calm = options.calm ?? (await calmRun());
   let report: KillReport = { kills: 0, runs: 0, lives: 0, plans: 0, planCalls: 0, cutOff: 0, reused: 0 };
   // A demo that was done before its kill came gives that instant another chance.
   for (let tries = 0; report.kills < kills && tries < 3 * kills; tries++) {
