@@ -49,7 +49,8 @@ async function burst(base: Lab, storage: Storage, { runs, workers }: { runs: num
   };
 }
 
-const most = inject("full") ? 2_000 : 400;
+const full = inject("full");
+const most = full ? 2_000 : 200;
 const workers = 5;
 const places = 20;
 
@@ -57,7 +58,7 @@ describe(`${most} timers that are due at once, and ${workers} workers: the work 
   const labs = { "memory, with notices": noticingLab, "memory, polled": lab, sqlite: sqliteLab };
   it.each(Object.entries(labs))("%s", { timeout: 300_000 }, async (name, make) => {
     // A file takes claims one by one, so that fewer runs would not be enough for all workers.
-    const runs = Math.max(most, name === "sqlite" ? 1_000 : 0);
+    const runs = Math.max(most, name === "sqlite" && !full ? 600 : 0);
     const base = make();
     const { leases, lost, looks, shares } = await burst(
       base,
@@ -74,7 +75,7 @@ describe(`${most} timers that are due at once, and ${workers} workers: the work 
 
   it("without claims, workers begin with different runs", { timeout: 300_000 }, async () => {
     const base = lab();
-    const few = most / 2;
+    const few = full ? most / 2 : most;
     const { leases, looks } = await burst(base, slowly(base, bare(base.storage)), { runs: few, workers });
     expect(leases / few, "leases for each drive").toBeLessThanOrEqual(1.2);
     expect(looks / few).toBeLessThanOrEqual(0.5);

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { createApp, durable, type Storage } from "../../../src/index.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { Child, killChildren } from "../../support/child-process.ts";
@@ -44,11 +44,11 @@ afterEach(async () => {
   temp.remove();
 });
 
-/** A file of several thousand pages, so that it is copied in several parts. */
-async function fill(storage: Storage): Promise<void> {
+/** A file of thousands of pages, so that it is copied in several parts. */
+async function fill(storage: Storage, count = inject("full") ? 120 : 60): Promise<void> {
   const body = "x".repeat(100_000);
   await Promise.all(
-    Array.from({ length: 120 }, (_, n) =>
+    Array.from({ length: count }, (_, n) =>
       storage.append({ ...request(`large${n}`, 0), blobs: [{ name: `blob${n}`, body: `${n} ${body}` }] }),
     ),
   );
@@ -57,7 +57,7 @@ async function fill(storage: Storage): Promise<void> {
 describe("a backup", () => {
   it("has everything that was acknowledged before, and nothing later", async () => {
     const storage = open(temp.path);
-    await fill(storage);
+    await fill(storage, 120);
     const before = await contentOf(storage);
     let writes = 0;
     const progress: number[] = [];
