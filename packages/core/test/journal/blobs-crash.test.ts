@@ -26,7 +26,8 @@ function sqlite(): Lab {
   return { world, storage, secret };
 }
 
-const [often, seldom] = inject("full") ? [2, 7] : [14, 28];
+const full = inject("full");
+const [often, seldom] = full ? [2, 7] : [6, 8];
 
 test.each([
   ["memory", lab, often],
@@ -44,8 +45,9 @@ test.each([
     expect(expected).toMatchObject({ beside: { sign: bookAnswers["sign"] }, late: expect.any(String) });
     const once = new Map(ran);
     expect(calm.appends).toBeGreaterThan(10);
-    for (let append = 1; append <= calm.appends; append += stride) {
-      for (const fault of faults) {
+    for (let append = 1, n = 0; append <= calm.appends; append += stride, n++) {
+      // In the sample they take turns, from the last one on.
+      for (const fault of full ? faults : [faults.at((n % faults.length) - 1)!]) {
         ran.clear();
         const id = `r-${append}-${fault}`;
         const { end } = await livesOf(at, book, { ...given, id }, { append, fault });

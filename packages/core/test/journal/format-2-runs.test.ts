@@ -44,6 +44,16 @@ async function journey(kind: SiteKind, isPresent: (act: number) => boolean, seal
   return { stops, runs: heads, entries, ran: [...old.flows.ran, ...now.flows.ran].toSorted() };
 }
 
+/** The journey in the build of format 2 alone: what all others are compared with. */
+const alone = (kind: SiteKind): ReturnType<typeof journey> => {
+  const known = calm.get(kind) ?? journey(kind, () => false);
+  calm.set(kind, known);
+  return known;
+};
+const calm = new Map<SiteKind, ReturnType<typeof journey>>();
+
+const full = inject("full");
+
 /** Who plays each act after the first: bit n of the number is set when the present build plays act n + 1. */
 const patterns = 2 ** (acts.length - 1);
 const sample = [0b101010, 0b000100];
@@ -63,7 +73,7 @@ async function dies(by: Process, act: number, before: Stop, plan: Plan): Promise
 
 type Plan = NonNullable<Parameters<typeof faultyStorage>[1]["plan"]>;
 
-const crashes = inject("full")
+const crashes = full
   ? siteKinds.flatMap((kind) => [[kind, "crash-after"] as const, [kind, "crash-before"] as const])
   : ([
       ["a SQLite file", "crash-after"],
@@ -71,27 +81,30 @@ const crashes = inject("full")
     ] as const);
 
 /** Which appends a process dies at: every fifth of each act; in the sample, every ninth. */
-const stride = inject("full") ? 5 : 9;
+const stride = full ? 5 : 9;
+/** Acts that a process dies in. In the sample each build dies in half of them, in the other half on the other storage. */
+const isTaken = (act: number, dying: string, fault: string): boolean =>
+  full || (act + Number(dying === past.name) + Number(fault === "crash-after")) % 2 === 0;
 
-describe.each(inject("full") ? siteKinds : siteKinds.slice(0, 1))("H54 a run of format 2 in %s", (kind) => {
+describe.each(full ? siteKinds : siteKinds.slice(0, 1))("H54 a run of format 2 in %s", (kind) => {
   test("goes the same way, whichever builds drive it", async () => {
-    const alone = await journey(kind, () => false);
-    expect(alone.runs.map(({ workflow }) => workflow).toSorted()).toEqual([
+    const expected = await alone(kind);
+    expect(expected.runs.map(({ workflow }) => workflow).toSorted()).toEqual([
       "errand",
       "errand",
       "errand",
       "journey",
     ]);
-    const chosen = inject("full") ? Array.from({ length: patterns / 2 }, (_, n) => 2 * n) : sample;
+    const chosen = full ? Array.from({ length: patterns / 2 }, (_, n) => 2 * n) : sample;
     for (const pattern of chosen) {
       const mixed = await journey(kind, (act) => act > 0 && ((pattern >> (act - 1)) & 1) === 1);
-      expect(mixed, pattern.toString(2)).toEqual(alone);
+      expect(mixed, pattern.toString(2)).toEqual(expected);
     }
   });
 
   test("goes the same way when its journal is encrypted, once the present build has taken it over", async () => {
-    const { stops } = await journey(kind, () => false);
-    for (const first of [1, 3]) {
+    const { stops } = await alone(kind);
+    for (const first of full ? [1, 3] : [3]) {
       const sealed = await journey(kind, (act) => act >= first, true);
       expect(sealed.stops.map(tokensOf)).toEqual(stops.map(tokensOf));
       expect(journeyOf(sealed.stops.at(-1)).said).toEqual(journeyOf(stops.at(-1)).said);
@@ -99,7 +112,7 @@ describe.each(inject("full") ? siteKinds : siteKinds.slice(0, 1))("H54 a run of 
   });
 
   test("takes an answer that comes before its wait, in the other build", async () => {
-    const { stops } = await journey(kind, () => false);
+    const { stops } = await alone(kind);
     const early = tokensOf(stops.at(-2))["rate"] ?? "";
     const site = siteOf(kind);
     const [old, now] = [processOf(site, past), processOf(site, present)];
@@ -120,9 +133,10 @@ describe.each(crashes)("H54 a run of format 2 in %s whose process dies at an app
     ["the build of format 2", "the present build"],
     ["the present build", "the build of format 2"],
   ])("of %s goes on in %s", async (dying) => {
-    const { stops } = await journey(kind, () => false);
+    const { stops } = await alone(kind);
     let deaths = 0;
     for (let act = 0; act < acts.length; act++) {
+      if (!isTaken(act, dying, fault)) continue;
       for (let append = 1, died = true; died; append += stride) {
         const site = siteOf(kind);
         const [old, now] = [processOf(site, past, { patience }), processOf(site, present, { patience })];
@@ -141,6 +155,6 @@ describe.each(crashes)("H54 a run of format 2 in %s whose process dies at an app
         expect(journeyOf(ended.at(-1)).said, where).toEqual(journeyOf(stops.at(-1)).said);
       }
     }
-    expect(deaths).toBeGreaterThan(20 / stride);
+    expect(deaths).toBeGreaterThan((full ? 20 : 10) / stride);
   });
 });

@@ -3,6 +3,8 @@ import type { Json } from "../../src/values/codec/tags.ts";
 import { Chance } from "../support/codec-values.ts";
 import { Blobs, prose } from "../support/blobs-pack.ts";
 
+const full = inject("full");
+
 /** What one change may bring: on each of the levels of nodes one anew, or two, and a few groups. */
 const few = (parts: number): number => 6 + 3 * Math.ceil(Math.log2(parts + 1));
 
@@ -23,7 +25,7 @@ const shapes: Record<string, Shape> = {
 
 describe.each(Object.entries(shapes))("pack.1 a list of %s", (_, { item, length }) => {
   const chance = new Chance(3);
-  const count = Math.min(20_000, Math.ceil(600_000 / length));
+  const count = Math.min(20_000, Math.ceil((full ? 600_000 : 200_000) / length));
   const list = Array.from({ length: count }, (__, i) => item(chance, i));
   const blobs = new Blobs();
   const before = blobs.pack(list);
@@ -49,7 +51,7 @@ describe.each(Object.entries(shapes))("pack.1 a list of %s", (_, { item, length 
   test("that lost its last item", () => expect(tooMuch(list.slice(0, -1), 1)).toEqual([]));
 
   test("that lost, got or changed an item anywhere", () => {
-    for (let i = 0; i < (inject("full") ? 6 : 2); i++) {
+    for (let i = 0; i < (full ? 6 : 1); i++) {
       const at = chance.below(count);
       expect(tooMuch(list.toSpliced(at, 1), 1)).toEqual([]);
       expect(tooMuch(list.toSpliced(at, 0, item(chance, at)), 1)).toEqual([]);
@@ -73,7 +75,7 @@ describe.each(Object.entries(shapes))("pack.1 a list of %s", (_, { item, length 
 
 describe("pack.1 a text", () => {
   const chance = new Chance(4);
-  const text = prose(chance, 700_000);
+  const text = prose(chance, full ? 700_000 : 300_000);
   const blobs = new Blobs();
   blobs.pack(text);
   const cost = (changed: Json): number => {
@@ -88,7 +90,7 @@ describe("pack.1 a text", () => {
   });
 
   test("that was changed, cut or extended anywhere shares what is far from there", () => {
-    const costs = Array.from({ length: 20 }, (_, i) => {
+    const costs = Array.from({ length: full ? 20 : 6 }, (_, i) => {
       const at = chance.below(text.length);
       const rest = text.slice(at + (i % 3) * 40);
       return cost(`${text.slice(0, at)}${i % 2 === 0 ? prose(chance, 50) : ""}${rest}`);
@@ -119,7 +121,7 @@ describe("pack.1 an object of many fields", () => {
     ]) {
       const value = Object.fromEntries(changed);
       const after = blobs.pack(value);
-      expect(blobs.unpack(after.text)).toEqual(value);
+      expect(JSON.stringify(blobs.unpack(after.text)) === JSON.stringify(value)).toBe(true);
       expect(after.fresh.length).toBeLessThanOrEqual(few(400));
       expect(after.freshLength + after.text.length).toBeLessThan(8_000);
     }

@@ -5,8 +5,8 @@ import { onMemory, onSqlite } from "./storages.ts";
 
 // All cells: pairs.full.test.ts.
 test.each([
-  ["memory", onMemory, 60, 1],
-  ["SQLite", onSqlite, 10, 5],
+  ["memory", onMemory, 20, 1],
+  ["SQLite", onSqlite, 4, 5],
 ] as const)(
   "a sample of verbs, states and options on %s is what users are promised",
   { timeout: 600_000 },

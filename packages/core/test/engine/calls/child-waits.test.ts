@@ -1,5 +1,5 @@
 import { createApp, durable, type Outcome, type ResumeResult } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { failureOf, hooked, lab, outputOf, pause, tokenOf, type Lab } from "../../support/behaviour-lab.ts";
 import { childOf, childrenOf, standings } from "./support/child-family.ts";
@@ -31,6 +31,8 @@ const done = "ann true red, bob true red";
 const everyOrder = keys.flatMap((a) =>
   keys.filter((b) => b !== a).flatMap((b) => keys.filter((c) => c !== a && c !== b).map((c) => [a, b, c])),
 );
+/** A sample of them begins with every key. */
+const orders = inject("full") ? everyOrder : everyOrder.filter((_, n) => n % 5 === 0);
 
 /** Ways to an answer. Each is made anew for every call, as another process would. */
 const ways: Record<string, (on: Lab, token: string, value: unknown) => Promise<ResumeResult>> = {
@@ -89,7 +91,7 @@ describe("the waits of children and grandchildren", () => {
     "answered through %s, in any order, each by another process: the parent goes on",
     async (_, answer) => {
       expect(everyOrder).toHaveLength(24);
-      for (const order of everyOrder) {
+      for (const order of orders) {
         const on = lab();
         await on.world.run(family.with({ ...on }).run(undefined, { id: "r" }));
         for (const key of [...order, ...keys.filter((one) => !order.includes(one))]) {
@@ -109,7 +111,7 @@ describe("the waits of children and grandchildren", () => {
   test.each([1, 2])(
     "answered in %s processes by turns that keep parked runs in memory: each counts, the parent ends once",
     async (processes) => {
-      for (const order of everyOrder) {
+      for (const order of orders) {
         const on = lab();
         const apps = Array.from({ length: processes }, () =>
           createApp({ ...on, warm: 10, workflows: [family, kid, toy] }),
@@ -232,7 +234,7 @@ describe("a child that sleeps longer than patience", () => {
     await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
     const heard: Outcome<unknown>[] = [];
     const onStop = (outcome: Outcome<unknown>): void => void heard.push(outcome);
-    for (const workflows of shops) open(on, workflows, { interval: "1m", onStop });
+    for (const workflows of shops) open(on, workflows, { interval: "4m", onStop });
     await on.world.advance(3 * 86_400_000 + 300_000);
     expect(await standings(on.storage)).toEqual({ r: "completed", [(await childOf(on)).runId]: "completed" });
     expect(

@@ -8,6 +8,9 @@ import { locatorOf } from "../../../src/journal/keys.ts";
 import { heads } from "../../support/worker-runs.ts";
 import { Ran, standings } from "./support/child-family.ts";
 
+/** Every fault in `npm run test:full`. */
+const some = inject("full") ? {} : { faults: ["crash-after", "lose-reply"] as const };
+
 describe("a spawned run", () => {
   test("is recorded, linked and driven to its own end", async () => {
     const base = lab();
@@ -109,7 +112,7 @@ describe("a spawned run", () => {
     });
 
     test("`keep` starts the run where there is none, and a crash does not make it another's", async () => {
-      const report = await crashEverywhere(given(kid, 1, "keep"));
+      const report = await crashEverywhere(given(kid, 1, "keep"), some);
       expect(report.totals.wrong).toBe(0);
     });
   });
@@ -295,7 +298,7 @@ describe("under crashes", () => {
       ctx.tag({ stage: "two", spawned: runId });
       return [runId.length, await ctx.step("after", () => 2)];
     });
-    const report = await crashEverywhere(flow);
+    const report = await crashEverywhere(flow, some);
     expect(report.totals.wrong).toBe(0);
   });
 
@@ -306,7 +309,7 @@ describe("under crashes", () => {
     "lose-reply",
     "lose-request",
   ];
-  const thinning = inject("full") ? 1 : 7;
+  const thinning = inject("full") ? 1 : 16;
 
   /** A fault at one operation of the first life, then lives without faults until nothing is open. */
   async function history(operation: "append" | "read" | "lease", index: number, fault: Fault | null) {
