@@ -29,7 +29,8 @@ describe("a worker with purge", () => {
   test("deletes old runs in the background, again and again", async () => {
     const on = lab();
     await fill(on, 250);
-    open(on, [quick], { purge });
+    // It looks for due runs seldom: there are none.
+    open(on, [quick], { purge, interval: "1m" });
     await on.world.advance(2 * hour);
     expect(await size(on), "they are young").toBe(250);
     await on.world.advance(25 * hour);
@@ -129,7 +130,10 @@ describe("a fleet", () => {
   test("purges once in each period, whichever worker does it", async () => {
     const on = lab();
     const { storage, count } = lists(on.storage);
-    const workers = Array.from({ length: 5 }, () => open(on, [quick], { purge, storage }).worker);
+    const workers = Array.from(
+      { length: 5 },
+      () => open(on, [quick], { purge, storage, interval: "1m" }).worker,
+    );
     const hours = inject("full") ? 24 : 6;
     await on.world.advance(hours * hour);
     // Periods are 54 to 66 minutes long, and a turn lasts for 51.

@@ -17,7 +17,7 @@ const open: OpenBucket = async () => {
 
 // Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
-const sample = inject("full") ? 1 : 5;
+const sample = inject("full") ? 1 : 14;
 bucketConformance("FolderBucket", open, { brief });
 remoteConformance("FolderBucket", open, { brief, sample });
 remoteConformance("FolderBucket", open, { brief, sample, faults: "all" });

@@ -12,7 +12,7 @@ const open: OpenBucket = () =>
 
 bucketConformance("MemoryBucket", open);
 remoteConformance("MemoryBucket", open);
-const sample = inject("full") ? 1 : 4;
+const sample = inject("full") ? 1 : 12;
 // H15: one winner, one's own write known again, refusals that mean nothing.
 remoteConformance("MemoryBucket", open, { faults: ["lose-request", "lose-reply", "apply-late"], sample });
 remoteConformance("MemoryBucket", open, { faults: ["busy", "busy-after", "own-412"], sample });

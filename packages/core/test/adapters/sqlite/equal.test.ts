@@ -14,7 +14,7 @@ import { randomOps } from "./support/ops.ts";
 import { compareTraces, findDifference } from "./support/traces.ts";
 
 // A fixed sample of what `npm run soak:sqlite` does for as long as it is told to.
-const [traces, worlds] = inject("full") ? [250, 12] : [20, 1];
+const [traces, worlds, n] = inject("full") ? [250, 12, 3] : [8, 1, 1];
 
 describe("SqliteStorage answers like MemoryStorage", () => {
   it("reply by reply, to random lists of 60 operations (H17, H18)", { timeout: 300_000 }, async () => {
@@ -34,7 +34,7 @@ describe("SqliteStorage answers like MemoryStorage", () => {
       const play: Play = async (host) => {
         const bound = flow.with(host);
         for (;;) {
-          const outcome = await bound.run({ n: 3 }, { id: "every" });
+          const outcome = await bound.run({ n }, { id: "every" });
           if (outcome.status !== "suspended") return outcome;
           const point = outcome.waiting.find(({ name }) => name in answers);
           if (point !== undefined)
