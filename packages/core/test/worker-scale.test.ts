@@ -1,7 +1,7 @@
 import { expect, inject, it } from "vitest";
 import { answerSome } from "./support/worker-waiting.ts";
 
-const [runs, answers] = inject("full") ? [10_000, 1_000] : [1_500, 150];
+const [runs, answers] = inject("full") ? [10_000, 1_000] : [600, 60];
 
 it(`H69 ${runs} runs wait: a worker holds none of them, and finishes the ${answers} that are answered`, async () => {
   const report = await answerSome({ runs, answers });

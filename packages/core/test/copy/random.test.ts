@@ -2,7 +2,7 @@ import { describe, inject, test } from "vitest";
 import { house, type Kind } from "./support/houses.ts";
 import { playHistory } from "./support/play.ts";
 
-const histories = inject("full") ? 150 : 25;
+const histories = inject("full") ? 150 : 10;
 
 describe("random histories", () => {
   // oxlint-disable-next-line vitest/expect-expect -- playHistory holds the assertions

@@ -42,7 +42,7 @@ async function delivered({ steps, waits, answers }: Long): Promise<Work> {
   return work;
 }
 
-const steps = inject("full") ? 4_000 : 400;
+const steps = inject("full") ? 4_000 : 200;
 
 test(`an answer after ${steps} and ${steps * 2} steps decodes the same text`, async () => {
   const once = await delivered({ steps, waits: 1, answers: 1 });

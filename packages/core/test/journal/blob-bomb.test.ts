@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createApp, createWorker, durable, MemoryStorage } from "@durable/core";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { secret } from "../support/behaviour-lab.ts";
 import { digest } from "../../src/values/hash.ts";
 
@@ -29,7 +29,7 @@ function nested(levels: number, wrap: (names: string) => string, core: string) {
 test.each<[string, (names: string) => string, string, (name: string) => string]>([
   ["lists", (names) => `[{"$":"*${names}"}]`, "[1,2,3,4,5,6,7,8]", (name) => `[{"$":"*${name}"}]`],
   ["texts", (names) => `{"$":"+${names}"}`, '"a text, a text, a text"', (name) => `{"$":"+${name}","v":""}`],
-])("blobs of %s that name each other do not grow without bound", async (_, wrap, core, top) => {
+])("blobs of %s that name each other do not grow without bound", async (kind, wrap, core, top) => {
   const storage = new MemoryStorage();
   const host = { storage, secret };
   await flow.with(host).run(undefined, { id: "r" });
@@ -46,7 +46,9 @@ test.each<[string, (names: string) => string, string, (name: string) => string]>
   expect(size, "a small record").toBeLessThan(20_000);
   const app = createApp({ ...host, storage: hostile, workflows: [flow] });
   const before = liveBytes();
-  for (const attempt of [() => app.get("r").outcome(), () => app.get("r").entries(), () => app.advance("r")])
+  const attempts = [() => app.advance("r"), () => app.get("r").outcome(), () => app.get("r").entries()];
+  // Lists take long: each attempt puts together as much as one value may have.
+  for (const attempt of inject("full") || kind === "texts" ? attempts : attempts.slice(0, 1))
     await expect(attempt()).rejects.toMatchObject({ code: "corrupt" });
   expect(liveBytes() - before).toBeLessThan(100e6);
   // A worker that meets the run goes on with the others.

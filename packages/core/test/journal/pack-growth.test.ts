@@ -8,7 +8,7 @@ import { conversations, noting, type Grow } from "./support/blobs-growth.ts";
 import { Blobs, hashOf } from "../support/blobs-pack.ts";
 import { memoryFolder, tempFolder } from "../support/sqlite-temp.ts";
 
-const turns = inject("full") ? 100 : 40;
+const turns = inject("full") ? 100 : 20;
 /** Up to 16 KiB a text is not cut: the first few steps are kept whole. */
 const settledAfter = 4;
 

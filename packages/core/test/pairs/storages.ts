@@ -2,6 +2,7 @@
 
 import { MemoryStorage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
+import { putEmptyJournal } from "../support/sqlite-empty.ts";
 import { memoryFolder, tempFolder } from "../support/sqlite-temp.ts";
 import type { Open } from "./stage.ts";
 
@@ -13,6 +14,7 @@ export const onMemory: Open = (world) => {
 /** Two handles on one file, as two processes have them. */
 export const onSqlite: Open = (world) => {
   const { path, remove } = tempFolder(memoryFolder);
+  putEmptyJournal(path);
   const open = (): SqliteStorage => new SqliteStorage({ path, now: () => world.now() });
   const [storage, another] = [open(), open()];
   return {

@@ -29,7 +29,7 @@ function provider({ world }: Lab, ms = 100) {
 describe("limits of steps", () => {
   it("many runs in two processes do not trip the limits of a provider", async () => {
     const base = lab();
-    const count = inject("full") ? 500 : 150;
+    const count = inject("full") ? 500 : 60;
     const { call, calls, seen, most } = provider(base);
     const flow = durable("ask", (ctx, n: number) =>
       ctx.step(

@@ -4,7 +4,7 @@ import { describe, expect, inject, test } from "vitest";
 import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
 import { dieAt, runOf } from "../support/behaviour-lives.ts";
 
-const faults: readonly Fault[] | undefined = inject("full") ? undefined : ["crash-before", "crash-after"];
+const faults: readonly Fault[] | undefined = inject("full") ? undefined : ["crash-after"];
 
 describe("crash everywhere", () => {
   test("a failing run with compensations in branches and in a child", { timeout: 300_000 }, async () => {

@@ -1,16 +1,17 @@
 import { Journal } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, inject, test } from "vitest";
 import { drained } from "./support/lab.ts";
 import { Child, killChildren } from "../support/child-process.ts";
 import { isDense, range, sqliteLab, type ChunksEntry } from "../support/stream-lab.ts";
 
+const full = inject("full");
 afterEach(killChildren);
 
 describe("processes that share a journal on SQLite", () => {
   test("see one value for each key, whoever ran it", async () => {
     const { path } = sqliteLab();
-    const children = ["a", "b", "c"].map(
+    const children = (full ? ["a", "b", "c"] : ["a", "b"]).map(
       (name) => new Child("direct-child.ts", [path, "j", name, "calls", "40"]),
     );
     await Promise.all(children.map((child) => child.line("up")));
@@ -18,8 +19,7 @@ describe("processes that share a journal on SQLite", () => {
     const said = await Promise.all(children.map((child) => child.done()));
     const saw = said.map((lines) => lines.filter((line) => line.startsWith("saw ")));
     expect(saw[0]).toHaveLength(40);
-    expect(saw[1]).toEqual(saw[0]);
-    expect(saw[2]).toEqual(saw[0]);
+    for (const other of saw) expect(other).toEqual(saw[0]);
     expect(said.flat().filter((line) => line.startsWith("failed"))).toEqual([]);
     const storage = new SqliteStorage(path);
     const journal = await Journal.open("j", { storage });
@@ -30,7 +30,7 @@ describe("processes that share a journal on SQLite", () => {
   test("H47 one that is killed while it records a stream leaves a prefix; the next records anew", async () => {
     const { path } = sqliteLab();
     const storage = new SqliteStorage(path);
-    for (const [n, kill] of [1, 60, 130].entries()) {
+    for (const [n, kill] of (full ? [1, 60, 130] : [60]).entries()) {
       const life = `life${n}`;
       const child = new Child("direct-child.ts", [path, "j", life, "stream", "400"]);
       await child.line("up");

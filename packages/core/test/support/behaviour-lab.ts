@@ -8,6 +8,7 @@ import { SqliteStorage } from "@durable/core/sqlite";
 import { loadParts } from "@durable/core/tools";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { onTestFinished } from "vitest";
+import { putEmptyJournal } from "./sqlite-empty.ts";
 
 // So that the first test of a file is like the others.
 await loadParts();
@@ -45,7 +46,9 @@ export function nonceLab(base: Lab = lab()): Lab {
 /** The same over a SQLite file that goes with the test; its leases run on the system's clock. */
 export function sqliteLab(): Lab {
   const directory = mkdtempSync(join(tmpdir(), "durable-"));
-  const storage = new SqliteStorage(join(directory, "journal.db"));
+  const path = join(directory, "journal.db");
+  putEmptyJournal(path);
+  const storage = new SqliteStorage(path);
   onTestFinished(async () => {
     await storage.close();
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });

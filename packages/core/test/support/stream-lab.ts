@@ -4,12 +4,14 @@ import { durable, type Entry, type Run, type Storage, type StreamEvent, type Wor
 import { SqliteStorage } from "@durable/core/sqlite";
 import { onTestFinished } from "vitest";
 import { lab, pause, type Lab } from "./behaviour-lab.ts";
+import { putEmptyJournal } from "./sqlite-empty.ts";
 import { memoryFolder, tempFolder } from "./sqlite-temp.ts";
 
 /** A SQLite file that goes with the test; its leases run on virtual time. */
 export function sqliteLab(): Lab & { readonly path: string } {
   const { world, secret } = lab();
   const { path, remove } = tempFolder(memoryFolder);
+  putEmptyJournal(path);
   const storage = new SqliteStorage({ path, now: () => world.now() });
   onTestFinished(async () => {
     await storage.close();

@@ -6,7 +6,7 @@ import { killDrivers } from "./support/lives.ts";
 import { tearFiles } from "./support/torn.ts";
 
 // A fixed sample of what `npm run soak:sqlite` does for as long as it is told to.
-const [writers, drivers, torn] = inject("full") ? [20, 9, 150] : [3, 2, 30];
+const [writers, drivers, torn] = inject("full") ? [20, 9, 150] : [2, 2, 15];
 
 describe("a process that is killed while it writes (H11)", () => {
   afterEach(killChildren);

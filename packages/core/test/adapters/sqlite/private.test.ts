@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
 
@@ -49,7 +49,9 @@ function open(folder: string): string[] {
 }
 
 describe.runIf(hasModes)("files of other users", () => {
-  test.each(["000", "022", "077"])(
+  // The one that leaves all to the program; each is a process.
+  const umasks = inject("full") ? ["000", "022", "077"] : ["000"];
+  test.each(umasks)(
     "a reader on the same machine opens no database, log or secret, under umask %s",
     (umask) => {
       // The program lists the modes while the database is open, so that its logs are there.
@@ -68,7 +70,7 @@ describe.runIf(hasModes)("files of other users", () => {
     },
   );
 
-  test.each(["000", "022", "077"])(
+  test.each(umasks)(
     "a reader on the same machine opens no object of a folder bucket, under umask %s",
     (umask) => {
       under(umask, "bucket");

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, inject, it } from "vitest";
 import { createApp, durable } from "../../../src/index.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { Child, killChildren } from "../../support/child-process.ts";
-import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
+import { memoryFolder, tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
 
 const leaf = durable("leaf", (ctx, n: number) => ctx.step("work", () => `${n} ${"x".repeat(2_000)}`));
 const root = durable("root", async (ctx, n: number) => {
@@ -12,17 +12,17 @@ const root = durable("root", async (ctx, n: number) => {
   return ctx.step("end", () => text.length);
 });
 
+const full = inject("full");
 let temp: TempFolder;
 beforeEach(() => {
-  temp = tempFolder();
+  temp = tempFolder(full ? undefined : memoryFolder);
 });
 afterEach(async () => {
   await killChildren();
   temp.remove();
 });
 
-const families = 350;
-const kills = inject("full") ? 8 : 3;
+const [families, kills] = full ? [350, 8] : [150, 2];
 
 it(`a purge that is killed ${kills} times leaves no half of a family, and the next one goes on`, async () => {
   const storage = new SqliteStorage(temp.path);
@@ -35,7 +35,7 @@ it(`a purge that is killed ${kills} times leaves no half of a family, and the ne
     await ctx.suspend("go on");
     return text.length;
   }).with({ storage });
-  const forks = ["r5", "r70", "r349"];
+  const forks = ["r5", "r70", `r${families - 1}`];
   for (const id of forks) {
     const fork = await waiting.fork(id, { from: "end", id: `fork-${id}` });
     await expect(fork.result()).rejects.toMatchObject({ code: "suspended" });

@@ -70,7 +70,7 @@ describe("H47 a process that is killed while it makes a stream, on SQLite", () =
     (deaths) => ({ deaths }),
   );
 
-  it.each(inject("full") ? plans : plans.slice(1, 3))(
+  it.each(inject("full") ? plans : plans.slice(1, 2))(
     "killed after $deaths chunks: a prefix, a reset, and one clean stream",
     async ({ deaths }) => {
       const heard: string[] = [];
