@@ -40,6 +40,10 @@ export class DriverLease {
   #until = 0;
   /** It was extended since the last look. */
   #isFresh = false;
+  /** The append that gives it back was sent, or has landed. */
+  #giving: "no" | "sent" | "done" = "no";
+  /** It was taken while that append was under way: which of the two came first is unknown. */
+  #isCrossed = false;
   owned = false;
   /** The latest attempt to take it found no free slot. */
   full = false;
@@ -70,18 +74,22 @@ export class DriverLease {
     if (lease === null) return null;
     this.#until = asked + this.#ttlMs;
     this.#isFresh = true;
+    this.#isCrossed ||= this.#giving === "sent";
     journal.blocked = null;
     return lease;
   }
 
   /** A stop was appended, and that append released the lease. */
   released(): void {
-    this.owned = false;
+    if (this.#isCrossed) void this.#giveUp();
+    this.owned = this.#isCrossed = false;
     this.#until = 0;
+    this.#giving = "done";
   }
 
   /** The lease field of an append: normal appends extend the lease, a stop releases it. */
   extend(stop: boolean): AppendRequest["lease"] {
+    this.#giving = stop ? "sent" : "no";
     if (stop) return null;
     // With slots, only `acquire` says that a lease is live: it may expire, and its slot be taken, while an append is on its way.
     if (this.#slots === undefined) {
@@ -110,8 +118,8 @@ export class DriverLease {
       const { journal, events } = this.#driving;
       try {
         const lease = await this.acquire(journal);
-        // The drive has ended meanwhile, and gave the lease back before this request took it again.
-        if (lease !== null && this.#driving === null) await this.release();
+        // The drive ends, and gave the lease back before this request took it again.
+        if (lease !== null && (this.#driving === null || this.#giving === "done")) await this.release();
         else if (lease === null) events.lost();
         // Another driver may have driven the run while our lease was expired: read its entries before any work begins.
         else if (lease.length !== journal.position) notify(await journal.refresh(), events);
@@ -154,6 +162,10 @@ export class DriverLease {
   async release(quietMs?: number): Promise<void> {
     if (!this.owned) return;
     this.released();
+    await this.#giveUp(quietMs);
+  }
+
+  async #giveUp(quietMs?: number): Promise<void> {
     try {
       await this.#storage.release(this.#locator, this.#owner, quietMs);
     } catch {
@@ -164,6 +176,8 @@ export class DriverLease {
   start(journal: RunJournal, events: LeaseEvents): void {
     // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
     if (!this.owned) return;
+    this.#giving = "no";
+    this.#isCrossed = false;
     journal.driven = true;
     this.#driving = { journal, events, abort: new AbortController() };
     this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3), true);

@@ -2,31 +2,61 @@
 
 import { createApp, durable, type Storage } from "@durable/core";
 import { expect, test } from "vitest";
-import { lab, pause } from "../support/behaviour-lab.ts";
+import { lab, pause, type Lab } from "../support/behaviour-lab.ts";
 
-test("a renewal that arrives after the run has parked does not keep others from it", async () => {
-  const base = lab();
-  const flow = durable("job", async (ctx) => {
+/** A storage whose methods may be replaced. */
+function replaced(base: Lab, more: Partial<Storage>): Storage {
+  return new Proxy(base.storage, {
+    get(target, name) {
+      const value: unknown = Reflect.get(more, name) ?? Reflect.get(target, name, target);
+      return typeof value === "function" && !(name in more) ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+const isFree = async (base: Lab): Promise<boolean> => {
+  const { locator } = (await base.storage.list()).runs[0]!;
+  return (await base.storage.lease(locator, "another", 1_000)) !== null;
+};
+
+const job = (base: Lab) =>
+  durable("job", async (ctx) => {
     await ctx.step("work", () => pause(base.world, 25_000));
     return ctx.suspend("go");
   });
+
+test("a renewal that arrives after the run has parked does not keep others from it", async () => {
+  const base = lab();
   let leases = 0;
-  /** The first request for the lease, which is a renewal, arrives after the run has parked. */
-  const lease: Storage["lease"] = async (...given) => {
-    if (++leases === 1) await pause(base.world, 15_000);
-    return base.storage.lease(...given);
-  };
-  const storage = new Proxy(base.storage, {
-    get(target, name) {
-      if (name === "lease") return lease;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+  const storage = replaced(base, {
+    // The first request for the lease, which is a renewal, arrives after the run has parked.
+    lease: async (...given) => {
+      if (++leases === 1) await pause(base.world, 15_000);
+      return base.storage.lease(...given);
     },
   });
-  const app = createApp({ ...base, storage, workflows: [flow] });
-  await app.start("job", undefined, { id: "r" });
+  await createApp({ ...base, storage, workflows: [job(base)] }).start("job", undefined, { id: "r" });
   await base.world.advance(36_000);
   expect(leases).toBe(1);
-  const { locator } = (await base.storage.list()).runs[0]!;
-  expect(await base.storage.lease(locator, "another", 1_000)).not.toBeNull();
+  expect(await isFree(base)).toBe(true);
+});
+
+test("nor does one that arrives between the last append and its reply", async () => {
+  const base = lab();
+  let leases = 0;
+  const storage = replaced(base, {
+    lease: async (...given) => {
+      if (++leases === 1) await pause(base.world, 16_000);
+      return base.storage.lease(...given);
+    },
+    append: async (request) => {
+      await base.storage.append(request);
+      // The reply of what parks the run comes after that of the renewal.
+      if (request.batch.includes("run.suspended")) await pause(base.world, 20_000);
+    },
+  });
+  await createApp({ ...base, storage, workflows: [job(base)] }).start("job", undefined, { id: "r" });
+  await base.world.advance(50_000);
+  expect(leases).toBe(1);
+  expect(await isFree(base)).toBe(true);
 });
