@@ -121,7 +121,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     name: "one-idempotency-key-for-all-runs",
     breaks: "law 9",
     file: "journal/keys.ts",
-    find: 'digest(32, "step", ...owner(runId, nonce), key)',
+    find: 'digest(32, "step", runId, nonce, key)',
     replace: 'digest(32, "step", key)',
     why: "A fork sends the idempotency keys of its parent.",
   },

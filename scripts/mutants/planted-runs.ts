@@ -94,7 +94,7 @@ const children: readonly PlantedBug[] = [
     name: "children-outlive-their-parent",
     breaks: "cancel.1",
     file: "runs/cancel.ts",
-    find: "      await cancelChild(host, { runId: child, workflow, link, plain, life: journal.state.life }, ends);\n",
+    find: "      await cancelChild(host, { runId: child, workflow, link, life: journal.state.life }, ends);\n",
     replace: "",
     why: "The children of a cancelled run stay alive.",
   },

@@ -77,6 +77,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   limit: 422,
   corrupt: 500,
   "newer-format": 500,
+  "pre-release": 500,
   "no-key": 500,
   tampered: 500,
   conflict: 409,

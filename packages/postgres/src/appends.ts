@@ -15,7 +15,8 @@ import {
   refuseBlobs,
   singletonConflict,
 } from "@durable/core/storage-kit";
-import { clock, goesOn, grown, slottedTtl } from "./sql/append.ts";
+import { goesOn, grown, slottedTtl } from "./sql/append.ts";
+import { clock } from "./sql/clock.ts";
 import { put, take } from "./text.ts";
 
 /** A row of the reply: which append of the group was refused, and why. */
@@ -64,7 +65,7 @@ const plainColumns: readonly Column[] = [
   ["text", ({ head }) => (head.ancestors.length === 0 ? "[]" : JSON.stringify(head.ancestors))],
 ];
 
-/** What `append_whole_2` has in addition, but for the blobs. */
+/** What `append_whole` has in addition, but for the blobs. */
 const wholeColumns: readonly Column[] = [
   ["int", ({ head }) => head.chapter ?? null],
   ["text", ({ head }) => text(head.runId)],
@@ -78,7 +79,7 @@ const wholeColumns: readonly Column[] = [
   ["boolean", ({ newTags }) => newTags === true],
 ];
 
-/** What `append_flow_1` has in addition to `append_whole_2`. */
+/** What `append_flow` has in addition to `append_whole`. */
 const flowColumns: readonly Column[] = [
   ["text", ({ head }) => JSON.stringify(head.flow)],
   ["text", ({ head }) => text(head.flow?.slot)],
@@ -102,7 +103,7 @@ function isPlain(request: AppendRequest): boolean {
   return position > 0 && head.chapter === undefined && !isOther;
 }
 
-/** The values of `goesOn` and of `append_1`, in the order of their arguments. */
+/** The values of `goesOn` and of `append`, in the order of their arguments. */
 function usualValues(request: AppendRequest, process: string): unknown[] {
   return [...usualColumns.map(([, of]) => of(request)), process];
 }
@@ -116,7 +117,7 @@ export function preparedAppend(
   if (only === undefined || requests.length > 1 || now !== null || isAsync) return null;
   if (!isPlain(only) || !isUsual(only) || !only.lease) return null;
   // Postgres cuts names after 63 characters.
-  const name = isSlotted(only) ? "append_2" : "append_1";
+  const name = isSlotted(only) ? "append_slotted" : "append";
   const text = goesOn(schema, isSlotted(only));
   return { name: `${name} ${schema}`, text, values: usualValues(only, process) };
 }
@@ -130,7 +131,7 @@ export function appendStatement(
     const values = usualValues(only, process);
     if (!isUsual(only) || now !== null)
       values.push(...plainColumns.slice(usualColumns.length).map(([, of]) => of(only)), now);
-    const name = isSlotted(only) ? "append_2" : "append_1";
+    const name = isSlotted(only) ? "append_slotted" : "append";
     const call = `${schema}.${name}(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
     return { text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
   }
@@ -167,7 +168,7 @@ function isSlotted({ head }: AppendRequest): boolean {
 }
 
 function plainName(of: Numbered): string {
-  return of.some(({ request }) => isSlotted(request)) ? "append_2" : "append_1";
+  return of.some(({ request }) => isSlotted(request)) ? "append_slotted" : "append";
 }
 
 /** From this many batches on, planning one statement costs less than calling a function for each. */
@@ -217,7 +218,7 @@ function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | 
   ), added AS (
     INSERT INTO ${schema}.batches (run, position, body) SELECT g.id, g.position, g.batch FROM grown AS g
   )
-  SELECT c.n, coalesce(${schema}.refusal_1(c.locator, c.position, c.created, c.line), 'moved') AS reason
+  SELECT c.n, coalesce(${schema}.refusal(c.locator, c.position, c.created, c.line), 'moved') AS reason
   FROM c WHERE c.n NOT IN (SELECT g.n FROM grown AS g)`;
 }
 
@@ -259,7 +260,7 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more, repo
   // One more for the process.
   args.splice(plainColumns.length + 1, 0, "$2::float8");
   const append = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
-  const call = report === undefined ? append : `${schema}.reported_1(${append}, c.c0, c.c${report})`;
+  const call = report === undefined ? append : `${schema}.reported(${append}, c.c0, c.c${report})`;
   return `SELECT d.n, d.reason FROM (SELECT c.n, ${call} AS reason${isAsync ? durably : ""}
   FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;
 }
@@ -269,7 +270,7 @@ function wholePart(of: Numbered, values: unknown[]): Called {
   const columns = [...plainColumns, ...wholeColumns];
   const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
   if (blobs.every(({ length }) => length === 0))
-    return { name: "append_whole_2", columns, more: { columns: [], args: "NULL, NULL" } };
+    return { name: "append_whole", columns, more: { columns: [], args: "NULL, NULL" } };
   const counts = new Map(of.map(({ request }, n) => [request, blobs[n]?.length ?? 0]));
   const ends = new Map<AppendRequest, number>();
   let end = 0;
@@ -278,7 +279,7 @@ function wholePart(of: Numbered, values: unknown[]): Called {
   const bodies = values.push(blobs.flatMap((list) => list.map(([, body]) => text(body))));
   const from = `c.c${columns.length} + 1 : c.c${columns.length + 1}`;
   return {
-    name: "append_whole_2",
+    name: "append_whole",
     columns,
     more: {
       columns: [
@@ -303,7 +304,7 @@ function flowPart(of: Numbered, values: unknown[]): Called {
   const from = columns.length + more.columns.length;
   const args = flowColumns.map((_, n) => `c.c${from + n}`);
   return {
-    name: "append_flow_1",
+    name: "append_flow",
     columns,
     more: { columns: [...more.columns, ...flowColumns], args: [more.args, ...args].join(", ") },
   };

@@ -32,7 +32,7 @@ export class Claims {
     const turn = names.length === 0 ? 0 : this.#count++ % names.length;
     const inTurn = [...names.slice(turn), ...names.slice(0, turn)];
     const turns = inTurn.map((name) => this.#turns.of(name));
-    const text = `SELECT * FROM ${this.#database.settings.quoted}.claim_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
     const found = await this.#drivers.withDead(true, (dead) =>
       this.#database.rows<RunRow>(text, [
         inTurn.map(put),

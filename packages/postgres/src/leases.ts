@@ -76,14 +76,14 @@ export class Leases {
   }
 
   async #lease(calls: readonly LeaseCall[], dead: readonly string[]): Promise<(LeaseRow | null)[]> {
-    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_1($1, $2, $3, $4, $5, $6)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease($1, $2, $3, $4, $5, $6)`;
     const values = [...columns(calls), thisProcess, dead, this.#now()];
     return replies(calls, await this.#database.rows<LeaseRow>(text, values));
   }
 
   /** A lease of a run that may have a slot. Dead drivers of this host have none. */
   #withSlot(call: LeaseCall, slots: SlotLimits, dead: readonly string[]): Promise<LeaseRow | null> {
-    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_slots_1($1, $2, $3, $4, $5, $6, $7, $8)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_slots($1, $2, $3, $4, $5, $6, $7, $8)`;
     return this.#drivers.withDead(true, async (known) => {
       const given = [call.locator, put(call.owner), call.ms, thisProcess, [...known, ...dead], this.#now()];
       const [row] = await this.#database.rows<LeaseRow>(text, [...given, ...slotColumns(slots)]);
@@ -92,7 +92,7 @@ export class Leases {
   }
 
   async #release(calls: readonly LeaseCall[]): Promise<(ReleaseRow | null)[]> {
-    const text = `SELECT * FROM ${this.#database.settings.quoted}.release_1($1, $2, $3, $4)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.release($1, $2, $3, $4)`;
     return replies(calls, await this.#database.rows<ReleaseRow>(text, [...columns(calls), this.#now()]));
   }
 

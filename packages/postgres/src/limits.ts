@@ -2,7 +2,7 @@
 
 import type { SlotLimits, SlotUse, StorageLimits } from "@durable/core";
 import type { Database } from "./database.ts";
-import { clock } from "./sql/append.ts";
+import { clock } from "./sql/clock.ts";
 import { slotUseText } from "./sql/limits.ts";
 import { put, take } from "./text.ts";
 
@@ -27,7 +27,7 @@ export function postgresLimits(database: Database): StorageLimits {
       }),
     swap: (name, before, after, keepMs) =>
       database.do(async () => {
-        const text = `SELECT ${quoted}.swap_text_1($1, $2, $3, $4, $5) AS done`;
+        const text = `SELECT ${quoted}.swap_text($1, $2, $3, $4, $5) AS done`;
         const values = [put(name), before, after, keepMs, now()];
         const [row] = await database.rows<{ done: boolean }>(text, values);
         return row?.done === true;

@@ -4,7 +4,8 @@
  * migrate.1. One process migrates at a time: all steps run in one transaction under a lock, which first reads the version
  *     again. Any number of first boots is safe.
  * migrate.2. The version changes in the same transaction, so a process that is killed half-way leaves nothing behind.
- * migrate.3. A schema of a newer version of the library, or of another program, is refused and not changed.
+ * migrate.3. A schema of a newer version of the library, of one before the first release, or of another program is refused
+ *     and not changed.
  * migrate.4. A step never changes a function that a released version calls: it adds one with another number.
  * migrate.5. Rights are granted in the same transaction, also when there is no step left, so that no table lacks them.
  */
@@ -17,30 +18,35 @@ import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { limitFunctions } from "./sql/limits.ts";
-import { findStep } from "./sql/find.ts";
 import { grants } from "./sql/grants.ts";
-import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
-import { reportFunctions } from "./sql/report.ts";
-import { retention } from "./sql/retention.ts";
+import { purgeFunctions } from "./sql/retention.ts";
 import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
+import { tagFunctions } from "./sql/tags.ts";
 
 export type Step = (schema: string) => string;
 
-/** Step n brings a schema from version n to n + 1. Steps are never changed once released. */
-export const steps: readonly Step[] = [
-  (schema) =>
-    [tables, appendFunctions, readFunctions, leaseFunctions, deleteFunctions]
-      .map((text) => text(schema))
-      .join(""),
-  findStep,
-  schedules,
-  pausesTable,
-  retention,
-  reportFunctions,
+/** The version that the first step makes. Those before it were never released. */
+const firstVersion = 8;
+
+const parts: readonly Step[] = [
+  tables,
+  tagFunctions,
+  appendFunctions,
+  readFunctions,
+  leaseFunctions,
+  deleteFunctions,
+  purgeFunctions,
   limitFunctions,
+  schedules,
 ];
+
+/** The first step makes everything, and each further one brings the version before it up to date. Released steps never change. */
+export const steps: readonly Step[] = [(schema) => parts.map((text) => text(schema)).join("")];
+
+/** The version of a schema that has all steps. */
+export const versionOf = (all: readonly Step[]): number => firstVersion - 1 + all.length;
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;
 
@@ -51,7 +57,7 @@ export async function migrate(
   grantTo: readonly string[] = [],
 ): Promise<{ readonly isAsync: boolean }> {
   const { version, isAsync } = await stateOfSchema(place.pool, place, all);
-  if (version === all.length && grantTo.length === 0) return { isAsync };
+  if (version === versionOf(all) && grantTo.length === 0) return { isAsync };
   if (!place.migrate)
     throw new DurableError(
       "storage-failed",
@@ -109,8 +115,8 @@ async function migrateWith(
     await client.query(`CREATE TABLE ${quoted}.durable_version (version int NOT NULL)`);
     await client.query(`INSERT INTO ${quoted}.durable_version VALUES (0)`);
   }
-  for (const step of all.slice(version)) await client.query(step(quoted));
-  await client.query(`UPDATE ${quoted}.durable_version SET version = ${all.length}`);
+  for (const step of all.slice(Math.max(0, version - firstVersion + 1))) await client.query(step(quoted));
+  await client.query(`UPDATE ${quoted}.durable_version SET version = ${versionOf(all)}`);
   for (const role of grantTo) await client.query(grants(quoted, role));
   await client.query("COMMIT");
 }
@@ -153,9 +159,15 @@ async function stateOfSchema(
     .catch((error: unknown) => {
       throw stateOf(error) === "42P01" ? error : named(error, place);
     });
-  if (version <= all.length) return { version, isAsync };
-  throw new DurableError(
-    "newer-format",
-    `The tables in ${place} have version ${version}, newer than this build reads (${all.length}). Upgrade @durable/postgres in this process.`,
-  );
+  if (version > versionOf(all))
+    throw new DurableError(
+      "newer-format",
+      `The tables in ${place} have version ${version}, newer than this build reads (${versionOf(all)}). Upgrade @durable/postgres in this process.`,
+    );
+  if (version < firstVersion)
+    throw new DurableError(
+      "pre-release",
+      `The tables in ${place} have version ${version}, of a version before the first release; this build reads ${versionOf(all)}. Finish their runs with that version, or use another schema.`,
+    );
+  return { version, isAsync };
 }

@@ -71,7 +71,7 @@ export class Notices {
   #notify(payload: string): Promise<unknown> {
     const { quoted: schema, channel } = this.#database.settings;
     const text = Buffer.byteLength(payload) > longestPayload ? "*" : payload;
-    return this.#database.rows(`SELECT ${schema}.notify_1($1, $2)`, [channel, text]);
+    return this.#database.rows(`SELECT ${schema}.notify($1, $2)`, [channel, text]);
   }
 
   /** Begins to listen, unless it listens already or must not. */

@@ -4,7 +4,7 @@ import { DurableError, type ReadReply } from "@durable/core";
 import { headOf, noteOf, type WholeRow } from "./rows.ts";
 import { take } from "./text.ts";
 
-/** A row of `read_1`: first the run, then its batches in order, then the blobs that they name. */
+/** A row of `read`: first the run, then its batches in order, then the blobs that they name. */
 export interface ReadRow {
   readonly kind: "run" | "batch" | "blob";
   readonly at_position: number | null;

@@ -31,7 +31,7 @@ export function schedulesIn(database: Database, schema: string): ScheduleStore {
         return (await database.rows<ScheduleRow>(text, values)).map(scheduleOf);
       }),
     put: ({ name, workflow, dueAt, version: next, text: body }, version) =>
-      isTrue(`SELECT ${schema}.put_schedule_1($1, $2, $3, $4, $5, $6) AS done`, [
+      isTrue(`SELECT ${schema}.put_schedule($1, $2, $3, $4, $5, $6) AS done`, [
         put(name),
         put(workflow),
         dueAt,
@@ -40,7 +40,7 @@ export function schedulesIn(database: Database, schema: string): ScheduleStore {
         version === null ? null : put(version),
       ]),
     delete: (name, version) =>
-      isTrue(`SELECT ${schema}.delete_schedule_1($1, $2) AS done`, [put(name), put(version)]),
+      isTrue(`SELECT ${schema}.delete_schedule($1, $2) AS done`, [put(name), put(version)]),
   };
 }
 

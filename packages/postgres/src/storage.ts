@@ -45,15 +45,12 @@ import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
-import { keepEndsText, takeTurnText } from "./sql/retention.ts";
+import { takeTurnText } from "./sql/retention.ts";
 import { put } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
 const flights = 2;
-
-/** How many runs get the time of their end in one commit. */
-const endsAtOnce = 1_000;
 
 /** How long a worker waits without a sign, when notifications arrive and when they do not. */
 const [listeningPollMs, blindPollMs] = [5_000, 500];
@@ -74,7 +71,6 @@ export class PostgresStorage implements Storage {
   /** Slots of runs, and texts under names. */
   readonly limits: StorageLimits;
   /** True when every run that has ended is found by its end. */
-  #hasEnds = false;
   #closing: Promise<void> | null = null;
 
   constructor(options: string | PostgresOptions) {
@@ -173,7 +169,7 @@ export class PostgresStorage implements Storage {
   /** Batches from a position on; `null` is the beginning of the current chapter. */
   #read(locator: string, asked: number | null): Promise<ReadReply> {
     return this.#database.do(async () => {
-      const text = `SELECT * FROM ${this.#schema}.read_1($1, $2)`;
+      const text = `SELECT * FROM ${this.#schema}.read($1, $2)`;
       return replyOf(await this.#database.rows<ReadRow>(text, [locator, asked]), locator, asked);
     });
   }
@@ -181,7 +177,6 @@ export class PostgresStorage implements Storage {
   list(query: ListQuery = {}): Promise<ListPage> {
     const limit = pageSize(query.limit);
     return this.#database.do(async () => {
-      if (query.endedBefore !== undefined) await this.#keepEnds();
       const rows = await this.#drivers.withDead(query.dueAt !== undefined, (dead) => {
         const { text, values } = listText(this.#schema, query, limit + 1, { now: this.#now(), dead });
         return this.#database.rows<RunRow>(text, [...values]);
@@ -193,14 +188,6 @@ export class PostgresStorage implements Storage {
         next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
       };
     });
-  }
-
-  /** Runs that ended before the schema had the time of their end get it now. */
-  async #keepEnds(): Promise<void> {
-    while (!this.#hasEnds) {
-      const [row] = await this.#database.rows<{ kept: number }>(keepEndsText(this.#schema), [endsAtOnce]);
-      this.#hasEnds = (row?.kept ?? 0) < endsAtOnce;
-    }
   }
 
   claim(request: ClaimRequest): Promise<readonly RunHead[]> {
@@ -217,7 +204,7 @@ export class PostgresStorage implements Storage {
 
   note(locator: string, note: BlockedNote): Promise<void> {
     return this.#database.do(async () => {
-      const text = `SELECT ${this.#schema}.note_1($1, $2, $3)`;
+      const text = `SELECT ${this.#schema}.note($1, $2, $3)`;
       await this.#database.rows(text, [locator, noteText(note), note.length]);
     });
   }
@@ -232,7 +219,7 @@ export class PostgresStorage implements Storage {
 
   delete(locator: string): Promise<void> {
     return this.#database.do(async () => {
-      await this.#database.rows(`SELECT ${this.#schema}.delete_1($1)`, [locator]);
+      await this.#database.rows(`SELECT ${this.#schema}.delete($1)`, [locator]);
     });
   }
 
@@ -244,7 +231,7 @@ export class PostgresStorage implements Storage {
       heads.map(({ updatedAt }) => updatedAt),
     ];
     return this.#database.do(async () => {
-      const text = `SELECT * FROM ${this.#schema}.delete_unchanged_1($1, $2, $3, $4) AS d (locator)`;
+      const text = `SELECT * FROM ${this.#schema}.delete_unchanged($1, $2, $3, $4) AS d (locator)`;
       return (await this.#database.rows<{ locator: string }>(text, columns)).map(({ locator }) => locator);
     });
   }
@@ -258,7 +245,7 @@ export class PostgresStorage implements Storage {
 
   dropChapters(locator: string, before: number): Promise<void> {
     return this.#database.do(async () => {
-      const text = `SELECT * FROM ${this.#schema}.drop_chapters_1($1, $2)`;
+      const text = `SELECT * FROM ${this.#schema}.drop_chapters($1, $2)`;
       const [refused] = await this.#database.rows<{ reason: string; of_run: string }>(text, [
         locator,
         before,

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { QueryResultRow } from "pg";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { PostgresStorage } from "../src/index.ts";
-import { migrate, steps } from "../src/migrate.ts";
+import { migrate, steps, versionOf } from "../src/migrate.ts";
 import { settingsOf } from "../src/settings.ts";
 import { headOf, request } from "./support/head.ts";
 import { cuttingProxy, type Cut } from "./support/proxy.ts";
@@ -30,7 +30,9 @@ describe("first boots", () => {
     const heads = handles.map(() => headOf());
     await Promise.all(handles.map((handle, n) => handle.append(request(heads[n]!, 0))));
     expect((await handles[0]!.list()).runs).toHaveLength(10);
-    expect(await sql(`SELECT version FROM ${schema}.durable_version`)).toEqual([{ version: steps.length }]);
+    expect(await sql(`SELECT version FROM ${schema}.durable_version`)).toEqual([
+      { version: versionOf(steps) },
+    ]);
   });
 
   test.runIf(inject("full"))(
@@ -99,7 +101,7 @@ test("a migration that fails half-way leaves nothing behind, and the next one su
   await migrate(settings);
   const later = [...steps, (name: string) => `ALTER TABLE ${name}.runs ADD COLUMN more int`];
   await Promise.all([migrate(settings, later), migrate(settings, later)]);
-  expect(await sql(`SELECT version FROM ${schema}.durable_version`)).toEqual([{ version: steps.length + 1 }]);
+  expect(await sql(`SELECT version FROM ${schema}.durable_version`)).toEqual([{ version: versionOf(later) }]);
 });
 
 describe("settings of a role or database that would break the promises", () => {

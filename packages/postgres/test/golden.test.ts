@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { createApp, MemoryStorage, type App, type Storage } from "@durable/core";
 import { virtualWorld, type GoldenJournal, type VirtualWorld } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
-import { goldenFlows } from "../../core/test/journal/support/golden-flows-format-1.ts";
-import { goldenFlows2 } from "../../core/test/journal/support/golden-flows-format-2.ts";
-import { goldenFlows3 } from "../../core/test/journal/support/golden-flows-format-3.ts";
+import { goldenFlows } from "../../core/test/journal/support/golden-flows.ts";
+import { goldenFlowsOfStreams } from "../../core/test/journal/support/golden-flows-streams.ts";
+import { goldenFlowsOfChapters } from "../../core/test/journal/support/golden-flows-chapters.ts";
 import { goldenSteered } from "../../core/test/journal/support/golden-steer.ts";
-import { goldenCipher } from "../../core/test/journal/support/golden-make-format-2.ts";
+import { goldenCipher } from "../../core/test/journal/support/golden-make-streams.ts";
 import { mailed } from "../../core/test/journal/support/golden-mailed.ts";
 import { secret } from "../../core/test/journal/support/golden-place.ts";
 import { locatorOf } from "../../core/src/journal/keys.ts";
@@ -16,7 +16,7 @@ import { loadJournal } from "../../testing/src/journal-loader.ts";
 import { openHeld } from "./support/held.ts";
 
 const folder = fileURLToPath(new URL("../../core/test/journal/golden/", import.meta.url));
-const workflows = [...goldenFlows, ...goldenFlows2, ...goldenFlows3, ...goldenSteered];
+const workflows = [...goldenFlows, ...goldenFlowsOfStreams, ...goldenFlowsOfChapters, ...goldenSteered];
 const journalOf = (name: string): GoldenJournal =>
   JSON.parse(readFileSync(`${folder}${name}.json`, "utf8")) as GoldenJournal;
 /** Every journal that has a workflow. */

@@ -1,80 +1,57 @@
-/** Migrations beside processes of the version before: no table is written anew, and what they call stays right. */
+/** The seam of migrations: a made-up next version of the tables, and versions that are refused by name. */
 
-import { Client } from "pg";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { PostgresStorage } from "../src/index.ts";
-import { migrate, steps } from "../src/migrate.ts";
+import { migrate, steps, versionOf, type Step } from "../src/migrate.ts";
 import { settingsOf } from "../src/settings.ts";
+import { headOf, request } from "./support/head.ts";
 import { freshSchema, sharedPool } from "./support/open.ts";
 
 const url = inject("postgres");
+const newest = versionOf(steps);
+const settings = (schema: string) => settingsOf({ pool: sharedPool(url), schema });
+const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: { code: string }) => error.code,
+  );
 
-/** A session of a process of the first version, which calls its functions as that process does. */
-async function earlier(schema: string) {
-  await migrate(settingsOf({ pool: sharedPool(url), schema }), steps.slice(0, 1));
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
-  const call = async (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-    (await client.query(text.replaceAll("S.", `${schema}.`), values)).rows;
-  const status = (ended: boolean): unknown[] => (ended ? ["completed", null] : ["running", 0]);
-  return {
-    call,
-    create: async (locator: string, { ended = false, batch = "{}" } = {}): Promise<void> => {
-      const text = `SELECT S.append_whole_1($1, 0, $2, 1, 1, 0, 1, NULL, -1, 'p', $3, $4, '[]', NULL, NULL, $1, 'loan', NULL, NULL, NULL,
-        false, NULL, NULL) AS reason`;
-      expect(await call(text, [locator, batch, ...status(ended)])).toEqual([{ reason: null }]);
-    },
-    grow: async (locator: string, position: number, { ended = false } = {}): Promise<void> => {
-      const text = `SELECT S.append_1($1, $2, '{}', 1, $2 + 1, 0, 1, $3, $4, 'p', $5, $6) AS reason`;
-      const lease = ended ? [null, -1] : ["one", 60_000];
-      expect(await call(text, [locator, position, ...lease, ...status(ended)])).toEqual([{ reason: null }]);
-    },
-  };
-}
+/** What a later version might do: a column, an index that finds runs by it, and a value for those that are there. */
+const next: Step = (schema) => `ALTER TABLE ${schema}.runs ADD COLUMN mark text;
+  CREATE INDEX runs_by_mark ON ${schema}.runs (mark, id);
+  UPDATE ${schema}.runs SET mark = 'old';`;
 
-test("migrating writes no table anew, and no row of runs that have ended or have no version", async () => {
+test("a next version brings tables up to date beside a process of this one, and its index finds what they hold", async () => {
   const schema = freshSchema();
-  const old = await earlier(schema);
-  for (const n of [1, 2, 3]) await old.create(`ended-${n}`, { ended: true });
-  await old.create("open");
-  await old.create("versioned", { batch: '{"entries":[{"version":"7"}]}' });
-  const files = `SELECT relname, pg_relation_filenode(oid) AS file FROM pg_class
-    WHERE relnamespace = '${schema}'::regnamespace AND relkind IN ('r', 't') ORDER BY relname`;
-  const rows = "SELECT locator, ctid::text, xmin::text FROM S.runs WHERE locator <> 'versioned' ORDER BY id";
-  const before = [await old.call(files), await old.call(rows)] as const;
-  await PostgresStorage.migrate({ url, schema });
-  expect(await old.call(files)).toEqual(expect.arrayContaining([...before[0]]));
-  expect(await old.call(rows)).toEqual(before[1]);
-  expect(await old.call("SELECT version FROM S.runs WHERE locator = 'versioned'")).toEqual([
-    { version: "7" },
-  ]);
-});
-
-test("a process of the version before goes on, and its runs are found by their end", async () => {
-  const schema = freshSchema();
-  const old = await earlier(schema);
-  await old.create("before", { ended: true });
-  for (const run of ["a", "b", "c"]) await old.create(run);
-  await old.grow("a", 1);
-  const lease = "SELECT starts_now, length_now FROM S.lease_1($1, '{two}', '{60000}', 'p', '{}', NULL)";
-  const read = "SELECT kind FROM S.read_1($1, 0)";
-  expect(await old.call(lease, [["b"]])).toEqual([{ starts_now: 1, length_now: 1 }]);
-  expect(await old.call(read, ["a"])).toHaveLength(3);
-  await PostgresStorage.migrate({ url, schema });
   const storage = new PostgresStorage({ url, schema });
   onTestFinished(() => storage.close());
-  await old.grow("a", 2);
-  await old.grow("a", 3, { ended: true });
-  expect(await old.call(lease, [["c"]])).toEqual([{ starts_now: 1, length_now: 1 }]);
-  expect(await old.call(read, ["a"])).toHaveLength(5);
-  await old.create("after", { ended: true });
-  const ended = async (): Promise<string[]> =>
-    (await storage.list({ endedBefore: 1_000 })).runs.map(({ locator }) => locator);
-  expect(await ended()).toEqual(["before", "after", "a"]);
-  await old.grow("a", 4);
-  expect(await ended(), "a run that goes on again").toEqual(["before", "after"]);
-  await old.call("SELECT S.delete_1('after')");
-  expect(await ended()).toEqual(["before"]);
-  expect((await storage.read("a")).head).toMatchObject({ status: "running", wakeAt: 0 });
+  const head = headOf();
+  await storage.append(request(head, 0));
+  for (let n = 0; n < 2; n++) await migrate(settings(schema), [...steps, next]);
+  // The process that has the tables open goes on.
+  await storage.append(request(head, 1));
+  const client = await sharedPool(url).connect();
+  onTestFinished(() => client.release());
+  await client.query("SET enable_seqscan = off");
+  const found = `SELECT locator, length FROM ${schema}.runs WHERE mark = 'old'`;
+  expect((await client.query(found)).rows).toEqual([{ locator: head.locator, length: 2 }]);
+  const plan = await client.query<{ "QUERY PLAN": string }>(`EXPLAIN ${found}`);
+  expect(plan.rows.map((row) => row["QUERY PLAN"]).join("\n")).toContain("runs_by_mark");
+  const version = await client.query(`SELECT version FROM ${schema}.durable_version`);
+  expect(version.rows).toEqual([{ version: newest + 1 }]);
+  expect(await codeOf(migrate(settings(schema)))).toBe("newer-format");
+});
+
+test("tables of a version before the first release are refused and not changed", async () => {
+  const schema = freshSchema();
+  const pool = sharedPool(url);
+  await pool.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.durable_version (version int NOT NULL);
+    INSERT INTO ${schema}.durable_version VALUES (${newest - 1})`);
+  const refused = PostgresStorage.migrate({ url, schema });
+  await expect(refused).rejects.toMatchObject({
+    code: "pre-release",
+    message: expect.stringContaining("Finish their runs with that version, or use another schema."),
+  });
+  const tables = `SELECT relname FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind = 'r'`;
+  expect((await pool.query(tables)).rows).toEqual([{ relname: "durable_version" }]);
 });

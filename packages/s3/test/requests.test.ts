@@ -134,7 +134,7 @@ describe("what a store answers is read as it means it", () => {
       ...systemWorld,
       timer: (_ms: number, fire: () => void) => (queueMicrotask(fire), () => {}),
     };
-    const layout = { ...bucket, get: () => Promise.resolve('{"v":1}'), create: bucket.create.bind(bucket) };
+    const layout = { ...bucket, get: () => Promise.resolve('{"v":3}'), create: bucket.create.bind(bucket) };
     const storage = new RemoteStorage(
       {
         ...layout,

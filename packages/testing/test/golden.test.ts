@@ -57,7 +57,7 @@ describe("recordGolden", () => {
     const bound = reviewed.with({ world, storage, secret });
     await world.run(bound.run({ topic: "tides" }, { id: "a-1" }));
     const journal = await recordGolden(storage, "a-1");
-    expect(journal).toMatchObject({ format: 1, runId: "a-1", workflow: "article" });
+    expect(journal).toMatchObject({ format: 4, runId: "a-1", workflow: "article" });
     expect(JSON.parse(JSON.stringify(journal))).toEqual(journal);
     const { batches } = await storage.read((await storage.list()).runs[0]!.locator);
     expect(journal.batches.map((batch) => JSON.stringify(batch))).toEqual(batches);
@@ -186,7 +186,7 @@ describe("replayGolden: a run that is parked", () => {
       { kind: "suspend.answered", wait: JSON.stringify(journal).match(/"wait":"(\w+)"/)?.[1], value: "yes" },
     ]) {
       const outside = {
-        v: 1,
+        v: 4,
         by: "another.1",
         outside: true,
         entries: [{ at: 1_800_000_000_000, ...entry }],
@@ -202,13 +202,14 @@ describe("replayGolden: a run that is parked", () => {
 describe("replayGolden: what cannot be replayed", () => {
   test("a missing workflow, a newer journal, a newer file, and a file that is not a journal", async () => {
     const journal = await recorded(reviewed);
-    const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 4 })) };
+    const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 5 })) };
     const damaged = { ...journal, batches: [...journal.batches, "{"] };
     const { journals } = await replayGolden(
       [
         { ...journal, workflow: "another name" },
         newer,
-        { ...journal, format: 4 },
+        { ...journal, format: 5 },
+        { ...journal, format: 3 },
         damaged,
         { ...journal, batches: [] },
         { ...journal, runId: "another" },
@@ -220,14 +221,15 @@ describe("replayGolden: what cannot be replayed", () => {
       "unknown-workflow",
       "newer-format",
       "newer-format",
+      "pre-release",
       "corrupt",
       "corrupt",
       "tampered",
       "corrupt",
     ]);
     expect(journals[0]?.message).toMatch(/belongs to workflow "article", which is not known here/);
-    expect(journals[1]?.message).toMatch(/Batch 0 of run .* has format 4, but this build reads only up to 3/);
-    expect(journals[3]?.message).toMatch(/Batch 4 of run a-1 was not written by this library/);
+    expect(journals[1]?.message).toMatch(/Batch 0 of run .* has format 5, but this build reads only up to 4/);
+    expect(journals[4]?.message).toMatch(/Batch 4 of run a-1 was not written by this library/);
   });
 });
 

@@ -124,10 +124,10 @@ async function checkSchema(path: string, label: string): Promise<Finding> {
       );
     if (found.version < wanted.version || wanted.names.some((name) => !found.names.includes(name)))
       return finding(
-        "warn",
+        "fail",
         "schema",
-        `has an old schema (${found.version}); the next program that opens it migrates it`,
-        "back it up, stop older programs, then: durable ls",
+        `has schema ${found.version} of a version before the first release`,
+        "finish its runs with that version, then move the file away",
       );
     return finding(
       "ok",

@@ -247,6 +247,7 @@ const codesOfRun = new Set([
   "conflict",
   "corrupt",
   "newer-format",
+  "pre-release",
   "tampered",
   "invalid-options",
   "invalid-id",

@@ -13,8 +13,6 @@ export interface ChildRun {
   readonly childOf: ChildOf;
   /** The life of the parent, which needs what an earlier one may have cancelled. */
   readonly life: number;
-  /** A child of a run without a nonce has none either, so that every build that can drive the parent can drive it. */
-  readonly plain: boolean;
   /**
    * For a child that an earlier drive has opened: false when it is missing because its parent was deleted, and it with
    * the parent.
@@ -23,7 +21,7 @@ export interface ChildRun {
 }
 
 /** A run that is cancelled because of the run above it. */
-export interface UnneededChild extends Pick<ChildRun, "runId" | "plain" | "life"> {
+export interface UnneededChild extends Pick<ChildRun, "runId" | "life"> {
   readonly workflow: string;
   /** How it is linked to that run. */
   readonly link: { readonly childOf: ChildOf } | { readonly spawnedBy: SpawnedBy };

@@ -149,13 +149,12 @@ function groupsOf(engine: CallEngine, scope: Scope, branch: InBranch) {
     },
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
       assertOptions(options, "name key concurrency deadline", "ctx.map");
-      return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
+      return parallel(engine, scope, mapOf({ items, fn }, options, branch));
     },
   };
 }
 
 function mapOf(
-  { journal }: CallEngine,
   { items, fn }: { readonly items: readonly unknown[]; readonly fn: MapFunction },
   { key, name = "map", concurrency, deadline }: MapOptions<unknown>,
   branch: InBranch,
@@ -170,9 +169,8 @@ function mapOf(
   const keys = items.map((item, index) => key(item, index));
   const seen = new Set<string>();
   const twice = keys.find((one) => seen.size === seen.add(one).size);
-  // Runs of earlier formats have recorded their keys as they are. A key that is no text is refused with the group.
-  const isOld = journal.nonce === null;
-  const names = keys.map((one) => (isOld || typeof one !== "string" ? one : branchName(one)));
+  // A key that is no text is refused with the group.
+  const names = keys.map((one) => (typeof one === "string" ? branchName(one) : one));
   if (twice === undefined) return { ...group, names };
   throw new DurableError(
     "invalid-options",

@@ -6,7 +6,7 @@ import type { RunJournal } from "../journal/journal.ts";
 export class News {
   readonly #journal: Pick<RunJournal, "nonce" | "entries">;
   /** The chapter that the engine drives. */
-  readonly #nonce: string | null;
+  readonly #nonce: string;
   #seen: number;
 
   constructor(journal: Pick<RunJournal, "nonce" | "entries">, seen: number) {

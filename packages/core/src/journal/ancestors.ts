@@ -84,7 +84,7 @@ async function entriesOf(ancestor: Ancestor, source: Source): Promise<readonly E
   const { batches, blobs } = await readAncestor(storage, ancestor);
   const entries = await readEntries(ancestor, envelope, { batches, blobs });
   // The envelope of each fork must know its blobs, so as not to send them again.
-  if (ancestor.nonce !== undefined && blobs === undefined) known?.keep(partOf(ancestor), entries, batches);
+  if (blobs === undefined) known?.keep(partOf(ancestor), entries, batches);
   return entries;
 }
 
@@ -102,7 +102,7 @@ async function readEntries(
   await envelope.chain()?.check(batches, { runId, position: from });
   await envelope.learn(blobs, { runId, own: false });
   let seq = base;
-  let nonce: string | null = null;
+  let nonce = "";
   const entries: Entry[] = [];
   // Seals after the part that was forked may cover batches in it that have none.
   for (const [i, text] of batches.slice(0, length - from).entries()) {
@@ -112,16 +112,13 @@ async function readEntries(
     const { facts, outside } = await envelope.unwrap(read, text, { runId, position });
     for (const { fact, at } of facts) {
       if ("runId" in fact && fact.runId !== runId) throw misplaced(fact.runId);
-      if ("nonce" in fact) nonce = fact.nonce ?? null;
+      if ("nonce" in fact) nonce = fact.nonce;
       if ("key" in fact && "wait" in fact && fact.wait !== waitOf(fact.key, nonce)) throw corrupt(where);
       entries.push({ ...fact, at, seq: ++seq, outside });
     }
   }
   // The run was deleted before the fork was recorded, and its id was used again.
-  if (
-    ancestor.nonce !== undefined &&
-    (entries[0] as { nonce?: string } | undefined)?.nonce !== ancestor.nonce
-  )
+  if ((entries[0] as { nonce?: string } | undefined)?.nonce !== ancestor.nonce)
     throw incomplete(runId, 0, length);
   return entries;
 }

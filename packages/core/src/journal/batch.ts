@@ -10,8 +10,8 @@ import type { Fact } from "./entry.ts";
 import { isKind, traitsOf } from "./kinds.ts";
 import { DurableError } from "../values/errors.ts";
 
-/** The newest format that this build writes and reads. */
-export const formatVersion = 3;
+/** The format that this build writes and reads. Those before it were never released. */
+export const formatVersion = 4;
 
 /** Fields by type, which is the same in every kind of entry. A field of another type means a corrupt batch. */
 const types = new Map<string, (field: unknown) => boolean>();
@@ -48,6 +48,8 @@ function fits(raw: Raw): boolean {
     (value === undefined || optional === true || raw[value] !== undefined) &&
     (call === undefined || (key !== undefined && after !== undefined)) &&
     at !== undefined &&
+    (kind === "run.started" || kind === "run.forked" || kind === "run.continued") ===
+      (raw["nonce"] !== undefined) &&
     (call === "parallel" || call === "race") === (Number.isFinite(branches) || Array.isArray(branches)) &&
     (kind === "sleep.opened") === (until !== undefined) &&
     (kind === "child.opened" || kind === "spawn.opened" || kind === "spawn.started") ===
@@ -78,31 +80,9 @@ function isChildOf(childOf: unknown): boolean {
   return typeof runId === "string" && typeof key === "string" && Number.isFinite(after);
 }
 
-export interface BatchText {
-  readonly texts: readonly string[];
-  /** The oldest format that can represent the entries: older builds refuse the batch as `newer-format`. */
-  readonly format: number;
-}
-
-export function writeBatch(writeId: string, outside: boolean, { texts, format }: BatchText): string {
-  const head = `{"v":${format},"by":${JSON.stringify(writeId)}${outside ? ',"outside":true' : ""}`;
+export function writeBatch(writeId: string, outside: boolean, texts: readonly string[]): string {
+  const head = `{"v":${formatVersion},"by":${JSON.stringify(writeId)}${outside ? ',"outside":true' : ""}`;
   return `${head},"entries":[${texts.join(",")}]}`;
-}
-
-/**
- * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces, chapters, clean-up and compensation, limits, deadlines, runs that are paused and retried,
- * messages, reports, and answers that are failures.
- */
-export function formatOf(fact: Fact<Json>): number {
-  const { kind } = fact;
-  if (["nonce", "deadline", "compensate", "topic", "rejects", "flow"].some((field) => field in fact))
-    return 3;
-  const second =
-    (kind === "attempt.failed" && fact.stream === true) ||
-    (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
-    (kind === "run.suspended" && fact.look !== undefined);
-  return second ? 2 : (traitsOf(fact).format ?? 1);
 }
 
 type Raw = { [key: string]: unknown };
@@ -127,19 +107,10 @@ export function chapterOf({ facts: [first] }: ReadBatch): number {
 /** Reads one batch; `where` names run and position for the message. */
 export function readBatch(text: string, where: string): ReadBatch {
   const raw = parse(text, where);
-  if (typeof raw["v"] === "number" && raw["v"] > formatVersion) {
-    throw new DurableError(
-      "newer-format",
-      `${where} has format ${raw["v"]}, but this build reads only up to ${formatVersion}. Upgrade @durable/core.`,
-    );
-  }
-  const { by, entries } = raw;
-  if (
-    ![1, 2, formatVersion].includes(raw["v"] as number) ||
-    typeof by !== "string" ||
-    !Array.isArray(entries)
-  )
-    throw corrupt(where);
+  const { v, by, entries } = raw;
+  if (typeof v === "number" && (v > formatVersion || (v > 0 && v < formatVersion && Number.isInteger(v))))
+    throw otherFormat(where, v);
+  if (v !== formatVersion || typeof by !== "string" || !Array.isArray(entries)) throw corrupt(where);
   const facts = (entries as readonly Raw[]).map((entry) => readFact(entry, where));
   return { driver: by.slice(0, by.lastIndexOf(".")), writeId: by, outside: raw["outside"] === true, facts };
 }
@@ -166,6 +137,18 @@ function parse(text: string, where: string): Raw {
     // Falls through: text that is not JSON and JSON that is not an object are both corrupt.
   }
   throw corrupt(where);
+}
+
+function otherFormat(where: string, format: number): DurableError {
+  return format > formatVersion
+    ? new DurableError(
+        "newer-format",
+        `${where} has format ${format}, but this build reads only up to ${formatVersion}. Upgrade @durable/core.`,
+      )
+    : new DurableError(
+        "pre-release",
+        `${where} has format ${format}, of a version before the first release; this build reads ${formatVersion}. Finish or export its runs with that version, then delete them.`,
+      );
 }
 
 export function corrupt(where: string): DurableError {

@@ -18,8 +18,8 @@ export interface Ancestor {
   readonly from?: number;
   /** Its own entries are numbered from here on. */
   readonly base: number;
-  /** Names the incarnation, or the chapter, that the fork reads; missing in forks of runs of earlier formats. */
-  readonly nonce?: string;
+  /** Names the incarnation, or the chapter, that the fork reads. */
+  readonly nonce: string;
   /** Which of its entries the fork does not see. */
   readonly cuts: readonly Cut[];
   /** Its own ancestors come before it, with these cuts, too. So a long line of forks is not named again by each. */
@@ -102,7 +102,7 @@ export type Fact<V> =
       readonly spawnedBy?: SpawnedBy;
       readonly tags?: Readonly<Record<string, string>>;
       /** Names this incarnation of the run id. */
-      readonly nonce?: string;
+      readonly nonce: string;
       readonly flow?: RunFlow;
       /** When the run fails, unless it has ended before. */
       readonly deadline?: number;
@@ -161,7 +161,7 @@ export type Fact<V> =
   | {
       readonly kind: "run.forked";
       readonly runId: string;
-      readonly nonce?: string;
+      readonly nonce: string;
       readonly workflow: string;
       readonly version: string | null;
       readonly parent: string;

@@ -9,7 +9,7 @@
  */
 
 import { valueFields } from "./kinds.ts";
-import { corrupt, formatOf, type BatchText, type ReadBatch } from "./batch.ts";
+import { corrupt, type ReadBatch } from "./batch.ts";
 import { writeText, type WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher, Place, Spot } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
@@ -20,11 +20,6 @@ import { digest, joinParts } from "../values/hash.ts";
 import type { NamedBlob } from "../ports/storage.ts";
 import { limits } from "../values/limits.ts";
 
-/** The format that introduced packed and encrypted values. */
-const envelopeFormat = 2;
-/** The format that introduced the seals of batches. */
-const sealFormat = 3;
-
 /** The largest text of a value whose blobs were put back: the largest value, all of it bytes in base64. */
 const mostUnpacked = limits.valueBytes * 2;
 
@@ -34,7 +29,8 @@ interface Unpacked {
   readonly size: number;
 }
 
-export interface Wrapped extends BatchText {
+export interface Wrapped {
+  readonly texts: readonly string[];
   /** The unencrypted content of the blobs, by name. */
   readonly contents: ReadonlyMap<string, string>;
   readonly blobs: readonly NamedBlob[];
@@ -57,8 +53,7 @@ export class Envelope {
   /** The stored form of small facts without encryption, which is their text; `null` for others. */
   wrapPlain(facts: readonly WrittenFact[]): Wrapped | null {
     if (this.#cipher !== null || facts.some(({ text }) => text.length > inlineLength)) return null;
-    const format = facts.reduce((most, { fact }) => Math.max(most, formatOf(fact)), 1);
-    return { texts: facts.map(({ text }) => text), format, blobs: [], contents: none };
+    return { texts: facts.map(({ text }) => text), blobs: [], contents: none };
   }
 
   /** The stored form of facts, and the blobs that must be sent with them. */
@@ -66,11 +61,9 @@ export class Envelope {
     const cipher = this.#cipher;
     const blobs = new Map<string, string>();
     const texts: string[] = [];
-    let format = cipher === null ? 1 : sealFormat;
     for (const [index, { fact, at, text }] of facts.entries()) {
       if (cipher === null && text.length <= inlineLength) {
         texts.push(text);
-        format = Math.max(format, formatOf(fact));
         continue;
       }
       const wrapped = await changeValues(fact, async (value, field) => {
@@ -82,13 +75,10 @@ export class Envelope {
           ? (JSON.parse(packed) as Json)
           : sealed(await cipher.seal(packed, placeOf(spot, fact, index, field)));
       });
-      const written = writeText(wrapped, at);
-      texts.push(written);
-      // If the text has not changed, an older format can represent it.
-      format = Math.max(format, formatOf(fact), written === text ? 1 : envelopeFormat);
+      texts.push(writeText(wrapped, at));
     }
     const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
-    return { texts, format, blobs: named, contents: blobs };
+    return { texts, blobs: named, contents: blobs };
   }
 
   #keep(text: string, blobs: Map<string, string>): string {

@@ -134,9 +134,9 @@ export class RunJournal {
     return this.first.kind === "run.continued" ? this.first.first : fingerprintOf(this.input);
   }
 
-  /** Names this incarnation and chapter; `null` in formats that had none. */
-  get nonce(): string | null {
-    return this.#first?.nonce ?? null;
+  /** Names this incarnation and chapter; empty while nothing is recorded. */
+  get nonce(): string {
+    return this.#first?.nonce ?? "";
   }
 
   get chapter(): number {
@@ -160,10 +160,8 @@ export class RunJournal {
 
   /** The time at which the history of the run begins. */
   get clock(): number {
-    const { at, nonce } = this.first;
-    const { clock = 0 } = this.#inherited ?? {};
-    // A fork sees the times of its parent until its own entries. Before format 3 it saw its own time from the start.
-    return this.#inherited === null ? at : nonce === undefined ? Math.max(clock, at) : clock;
+    // A fork sees the times of its parent until its own entries.
+    return this.#inherited?.clock ?? this.first.at;
   }
 
   /** See `Inherited`. */
@@ -173,12 +171,12 @@ export class RunJournal {
 
   /** What seeds random values at a position: an ancestor in inherited history, then the run itself. */
   seedAt(delivered: number): string {
-    return this.#ancestorAt(delivered)?.seed ?? this.nonce ?? this.runId;
+    return this.#ancestorAt(delivered)?.seed ?? this.nonce;
   }
 
-  /** The run that wrote the entry at a position. Before format 3 a fork named itself in what it had inherited. */
+  /** The run that wrote the entry at a position. */
   runAt(seq: number): string {
-    return (this.nonce === null ? null : this.#ancestorAt(seq)?.runId) ?? this.runId;
+    return this.#ancestorAt(seq)?.runId ?? this.runId;
   }
 
   #ancestorAt(position: number): Inherited["seeds"][number] | undefined {
@@ -220,7 +218,7 @@ export class RunJournal {
     if (facts[0]?.fact.kind === "run.continued") this.#envelope.beginChapter();
     const spot = { runId: summary.runId, position };
     const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
-    const text = writeBatch(writeId, outside, wrapped);
+    const text = writeBatch(writeId, outside, wrapped.texts);
     const report = reportMade(facts, this.state.report, this.#first);
     const request: AppendRequest = {
       locator,

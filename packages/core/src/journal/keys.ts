@@ -47,7 +47,7 @@ export function assertRunId(id: unknown): asserts id is string {
 /** The name of a run in a storage: part of a hash of its id, so that hostile ids never reach a storage. */
 export const locatorOf = (runId: string): string => digest(18, "run", runId);
 
-// A nonce names one incarnation of a run id, or one of its chapters. Runs of formats 1 and 2 have none (null).
+// A nonce names one incarnation of a run id, or one of its chapters.
 
 /** The first two characters of every wait of an incarnation: they tell an old token from an early one. */
 export function markOf(nonce: string): string {
@@ -58,18 +58,13 @@ export function markOf(nonce: string): string {
 let marked = { nonce: "", mark: "" };
 
 /** The id of a wait in its token. */
-export const waitOf = (key: string, nonce: string | null): string =>
-  nonce === null ? digest(10, "wait", key, 1) : markOf(nonce) + digest(8, "wait", nonce, key);
+export const waitOf = (key: string, nonce: string): string => markOf(nonce) + digest(8, "wait", nonce, key);
 /** The same for all attempts of a step, different in every run and fork. */
-export const idempotencyKeyOf = (runId: string, key: string, nonce: string | null): string =>
-  digest(32, "step", ...owner(runId, nonce), key);
+export const idempotencyKeyOf = (runId: string, key: string, nonce: string): string =>
+  digest(32, "step", runId, nonce, key);
 /** Derived, so that a child that is begun twice is still one run. One that begins anew names the life of its parent. */
-export const childIdOf = (runId: string, key: string, nonce: string | null, life = 0): string =>
-  digest(26, "child", ...owner(runId, nonce), key, ...(life === 0 ? [] : [String(life)]));
-
-function owner(runId: string, nonce: string | null): readonly string[] {
-  return nonce === null ? [runId] : [runId, nonce];
-}
+export const childIdOf = (runId: string, key: string, nonce: string, life = 0): string =>
+  digest(26, "child", runId, nonce, key, ...(life === 0 ? [] : [String(life)]));
 
 /** True when two keys are in different branches of the same group, so that neither can depend on the other. */
 export function areSiblings(a: string, b: string): boolean {

@@ -53,8 +53,8 @@ export function inherit(
     const first = own.find(isBeginning);
     const given = inputIn(own);
     if (given !== undefined) input = given;
-    // From format 3 on a fork has no time of its own before its own entries.
-    if (first?.kind !== "run.forked" || first.nonce === undefined) clock = Math.max(clock, first?.at ?? 0);
+    // A fork has no time of its own before its own entries.
+    if (first?.kind !== "run.forked") clock = Math.max(clock, first?.at ?? 0);
     const counted = beforeUndo(afterRetries(own));
     const retries = counted.filter((entry) => entry.kind === "run.retried");
     const isChanged = retries.length > 0 || (first?.kind === "run.forked" && first.edits.length > 0);
@@ -87,7 +87,7 @@ export function inherit(
   if (forked.input !== undefined) input = forked.input;
   // A wait is known by its id in this run, so that a token of the fork finds what was inherited.
   const entries = applyEdits(view, forked, []).map((entry) =>
-    "key" in entry && "wait" in entry ? { ...entry, wait: waitOf(entry.key, forked.nonce ?? null) } : entry,
+    "key" in entry && "wait" in entry ? { ...entry, wait: waitOf(entry.key, forked.nonce) } : entry,
   );
   if (isEdited(forked)) loose = forked.base;
   for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);

@@ -135,9 +135,7 @@ export function unpack(json: Json, find: (name: string) => Json): Json {
   const { $: tag, v } = json as { readonly $?: Json; readonly v?: Json };
   if (typeof tag === "string") {
     if (tag.startsWith("@")) return find(tag.slice(1));
-    // The oldest journals have all pieces in `v`, as a list.
-    if (tag.startsWith("+"))
-      return ([...namesIn(tag).map(find), unpack(v ?? "", find)].flat() as string[]).join("");
+    if (tag.startsWith("+")) return ([...namesIn(tag).map(find), v ?? ""] as string[]).join("");
     if (tag === "=") return Object.fromEntries(unpack(v ?? null, find) as [string, Json][]);
   }
   let changed = false;

@@ -71,8 +71,7 @@ export async function end(host: Host, journal: RunJournal, ends: Ends): Promise<
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
       const link = { childOf: { runId: journal.runId, key, after } };
-      const plain = journal.nonce === null;
-      await cancelChild(host, { runId: child, workflow, link, plain, life: journal.state.life }, ends);
+      await cancelChild(host, { runId: child, workflow, link, life: journal.state.life }, ends);
     }
     const reason = reasonFact(ends);
     const undoes = cleansUp(journal, ends);
@@ -121,10 +120,10 @@ export async function endChildren(
   journal: RunJournal,
   ends: Pick<Ends, "cleansUp">,
 ): Promise<void> {
-  const { runId, nonce, state } = journal;
+  const { runId, state } = journal;
   const children = state.openChildren().map(({ opened: { child, workflow, key, after } }) => {
     const link = { childOf: { runId, key, after } };
-    return cancelChild(host, { runId: child, workflow, link, plain: nonce === null, life: state.life }, ends);
+    return cancelChild(host, { runId: child, workflow, link, life: state.life }, ends);
   });
   await Promise.all(children);
 }
@@ -135,7 +134,7 @@ export async function cancelChild(
   child: UnneededChild,
   given: Pick<Ends, "force" | "cleansUp"> & Partial<Ends>,
 ): Promise<void> {
-  const { runId, workflow, link, plain, life } = child;
+  const { runId, workflow, link, life } = child;
   const above = "childOf" in link ? link.childOf : link.spawnedBy;
   const notNeeded = `Run ${above.runId} does not need it any more.`;
   const { reason = notNeeded } = given.force === true ? given : {};
@@ -153,7 +152,7 @@ export async function cancelChild(
       version: null,
       input: null,
       ...link,
-      ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
+      nonce: newNonce(host.world, runId),
     },
     { kind: "run.cancelled", reason, unneeded: life },
   ];

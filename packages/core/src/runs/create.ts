@@ -23,7 +23,7 @@ export async function create(
   input: unknown,
   given: NewRun,
 ): Promise<LeasedRun> {
-  const { id, childOf, spawnedBy, plain = false, takeLease, start } = given;
+  const { id, childOf, spawnedBy, takeLease, start } = given;
   const encoded = await encodeInput(definition, input);
   const tags = (definition.tags ?? given.tags) && (await later()).firstTags(definition, encoded, given.tags);
   const runId = id ?? host.world.id();
@@ -40,7 +40,7 @@ export async function create(
     workflow,
     version,
     input: encoded,
-    ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
+    nonce: newNonce(host.world, runId),
     ...(childOf === undefined ? {} : { childOf }),
     ...(flow === undefined ? {} : { flow }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),

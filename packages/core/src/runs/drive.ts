@@ -167,7 +167,7 @@ export async function toNextStop(
 async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): ReturnType<Children["drive"]> {
   // A child goes with the run that waits for it.
   const options = { ...by, versions: undefined };
-  const { runId, definition, input, childOf, plain, life } = child;
+  const { runId, definition, input, childOf, life } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   const known = journal !== null && isChild(journal, childOf) ? journal : null;
@@ -178,7 +178,7 @@ async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): Re
   // Another run has the id of the child, and `create` refuses it.
   if (journal !== known && journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
   if (journal === null && (await child.isNeeded?.()) === false) return "ending";
-  const given = { id: runId, childOf, plain, takeLease: true };
+  const given = { id: runId, childOf, takeLease: true };
   const run = known ?? (await create(host, definition, decode(input, `input of run ${runId}`), given));
   const outcome = await advance(host, definition, run, options);
   const { unneeded } = (run instanceof RunJournal ? run : run.journal).state;

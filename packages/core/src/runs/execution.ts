@@ -132,16 +132,12 @@ export class Execution implements Parked {
       spawn: (request) => below.spawn(request, above().#options),
       headOf: (child) => above().#headOf(child),
       cancel: async (child) => {
-        const { runId, plain, life, childOf, definition } = child;
+        const { runId, life, childOf, definition } = child;
         const drive = (): Promise<unknown> => below.drive(child, above().#options);
         // A call of the code that has settled leads here; the code of the child must not see its context.
         const cleansUp = (): void => host.background(`run ${runId}`, above().#inDrive(drive));
         const { cancelChild } = await later();
-        return cancelChild(
-          host,
-          { runId, plain, life, workflow: definition.name, link: { childOf } },
-          { cleansUp },
-        );
+        return cancelChild(host, { runId, life, workflow: definition.name, link: { childOf } }, { cleansUp });
       },
     };
   }

@@ -175,7 +175,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
     length: parent.position,
     base,
     cuts: [],
-    ...(nonce === null ? {} : { nonce }),
+    nonce,
   };
   // At the end of a long line the parent stands for all before it.
   const anchored = named.length >= atOnce.ancestors;

@@ -32,8 +32,6 @@ export interface NewRun {
   readonly isNew?: boolean;
   /** How long the run may take; the default of its workflow when it is missing. */
   readonly deadline?: Duration | undefined;
-  /** A run without a nonce, which builds that do not know nonces can read. */
-  readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
   readonly takeLease: boolean;
   /** When it begins, and beside which others. */

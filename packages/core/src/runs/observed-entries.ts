@@ -38,7 +38,7 @@ export function outcomeOf({ kind }: Called): string {
  * child has a nonce.
  */
 export function seedOf({ runId, nonce, childOf, chapter }: RunJournal): string {
-  return nonce === null || (childOf !== undefined && chapter === 1) ? runId : `${runId} ${nonce}`;
+  return childOf !== undefined && chapter === 1 ? runId : `${runId} ${nonce}`;
 }
 
 /** The run that a fork or a child comes from. The nonce of a child's parent is known only where both are driven. */

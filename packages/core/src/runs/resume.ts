@@ -76,7 +76,7 @@ interface Answer {
 /** The status of an answer that the journal refuses now; `null` when it may be appended. */
 function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
   // A token of another incarnation or chapter. As an early answer it would be kept for ever.
-  if (journal.nonce !== null && !wait.startsWith(markOf(journal.nonce))) return "unknown";
+  if (!wait.startsWith(markOf(journal.nonce))) return "unknown";
   const state = journal.state.wait(wait);
   const { opened, answers, settled } = state;
   // It was a suspend point, and now waits for messages.

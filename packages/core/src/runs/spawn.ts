@@ -132,7 +132,7 @@ export async function endSpawned(
   for (const { child, workflow, key, onParentEnd } of spawnedOf(journal)) {
     if (onParentEnd === undefined) continue;
     const link = { spawnedBy: { runId, key, onParentEnd } } as const;
-    await cancelChild(host, { runId: child, workflow, link, plain: false, life: journal.state.life });
+    await cancelChild(host, { runId: child, workflow, link, life: journal.state.life });
   }
   // Those of earlier chapters are found by their link.
   if (journal.chapter === 1) return;

@@ -226,7 +226,7 @@ export class Journal {
     { attempt, meter }: { readonly attempt: number; readonly meter: Meter },
     { signal = new AbortController().signal }: RecordOptions,
   ): StepInfo {
-    const idempotencyKey = idempotencyKeyOf(this.id, key, null);
+    const idempotencyKey = idempotencyKeyOf(this.id, key, this.id);
     const { world } = this.#host;
     const log = logOf({ world, journal: { state: { summary: { runId: this.id, workflow: "" } } } }, key);
     return { key, attempt, idempotencyKey, signal, log, meter: (usage) => meter.add(usage) };
@@ -294,8 +294,10 @@ export class Journal {
     return workflow === "" ? null : owned(this.id, workflow);
   }
 
+  /** Its id is its nonce: a call is made before anything is recorded, and processes that race make the same one. */
   get #started(): Fact<Json> {
-    return { kind: "run.started", runId: this.id, workflow: "", version: null, input: null };
+    const { id } = this;
+    return { kind: "run.started", runId: id, nonce: id, workflow: "", version: null, input: null };
   }
 
   #learn(entries: readonly Entry[]): void {

@@ -26,6 +26,7 @@ export const errorCodes = [
   "limit",
   "corrupt",
   "newer-format",
+  "pre-release",
   "no-key",
   "tampered",
   "conflict",

@@ -179,13 +179,14 @@ describe("copyRuns", () => {
     const started = {
       kind: "run.started",
       runId: "a",
+      nonce: "n",
       workflow: "sample",
       version: null,
       input: null,
       at: 1,
     };
-    const first = JSON.stringify({ v: 1, by: "driver.1", entries: [started] });
-    const next = JSON.stringify({ v: 1, by: "driver.2", entries: [{ kind: "run.cancelled", at: 2 }] });
+    const first = JSON.stringify({ v: 4, by: "driver.1", entries: [started] });
+    const next = JSON.stringify({ v: 4, by: "driver.2", entries: [{ kind: "run.cancelled", at: 2 }] });
     await write(from, headOf("a"), [first]);
     await copyRuns(from, to);
     await write(from, headOf("a"), [next], 1);

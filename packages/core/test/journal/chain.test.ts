@@ -2,25 +2,18 @@ import { createApp, durable, MemoryStorage, type Cipher } from "@durable/core";
 import { aesGcm, chainOf } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { failureOf, outputOf, tokenOf } from "../support/behaviour-lab.ts";
-import {
-  changedCopy,
-  cipherOf,
-  entryOf,
-  sealedLab,
-  storedRuns,
-  unchained,
-  type Stored,
-} from "./support/sealed-lab.ts";
+import { changedCopy, cipherOf, entryOf, sealedLab, storedRuns, type Stored } from "./support/sealed-lab.ts";
 import { input, letters, parked, verdict } from "./support/sealed-letters.ts";
 
 const of = (runs: Map<string, Stored>, runId = "r"): Stored => runs.get(runId) as Stored;
 const withKeys = (more: object = {}): Cipher =>
   aesGcm({ current: "k1", keys: { k1: Uint8Array.from({ length: 32 }, (_, at) => at * 3 + 1) }, ...more });
 
-/** A journal as builds wrote it before there were seals. */
+/** A journal from before encryption was on. */
 async function oldJournal() {
-  const old = sealedLab(unchained(withKeys()));
-  const first = await old.world.run(letters.with({ ...old }).run(input, { id: "r" }));
+  const old = sealedLab(withKeys());
+  const { encryption: _, ...plain } = { ...old };
+  const first = await old.world.run(letters.with({ ...plain }).run(input, { id: "r" }));
   return { old, left: tokenOf(first, "left"), right: tokenOf(first, "right") };
 }
 
@@ -37,7 +30,7 @@ describe("H68 somebody who can write to the storage, and has no key", () => {
       (r) => {
         const { wait } = entryOf(r, "suspend.opened", "send") as unknown as { wait: string };
         const entries = [{ at: 1, kind: "suspend.resolved", key: "send", after: 0, wait, answer: 9 }];
-        r.batches.push({ v: 3, by: "x.1", entries });
+        r.batches.push({ v: 4, by: "x.1", entries });
       },
     ],
     [
@@ -141,7 +134,7 @@ describe("H68 without encryption", () => {
     const forged = await changedCopy(lab as never, (runs) => {
       const { wait } = entryOf(of(runs), "suspend.opened", "a") as unknown as { wait: string };
       const fact = { at: 1, kind: "suspend.resolved", key: "b", after: 0, wait, value: "mine" };
-      const batch = { v: 3, by: "x.1", outside: true, entries: [fact] };
+      const batch = { v: 4, by: "x.1", outside: true, entries: [fact] };
       of(runs).batches.push(batch);
     });
     const outcome = await forged.world.run(
@@ -151,8 +144,8 @@ describe("H68 without encryption", () => {
   });
 });
 
-describe("H68 a journal that was encrypted before there were seals", () => {
-  test("opens with acceptUnchained only; the next batch covers it, and nothing is rewritten", async () => {
+describe("H68 a journal from before encryption", () => {
+  test("opens with acceptPlain only; the next batch covers it, and nothing is rewritten", async () => {
     const { old, left, right } = await oldJournal();
     const strict = old.under(withKeys());
     expect(
@@ -164,21 +157,21 @@ describe("H68 a journal that was encrypted before there were seals", () => {
       ),
     ).toMatchObject({
       code: "tampered",
-      message: expect.stringMatching(/has no seal\. .*acceptUnchained: true/),
+      message: expect.stringMatching(/has no seal\. .*acceptPlain: true/),
     });
     const before = of(await storedRuns(old.storage)).batches;
-    const lenient = old.under(withKeys({ acceptUnchained: true }));
+    const lenient = old.under(withKeys({ acceptPlain: true }));
     await old.world.run(createApp({ ...lenient, workflows: [letters] }).deliver(left, "to the left"));
     const after = of(await storedRuns(old.storage)).batches;
     expect(after.slice(0, before.length)).toEqual(before);
     expect(after.slice(before.length).map((batch) => "seal" in batch)).toEqual([true]);
-    // From now on it needs no option, and the old batches cannot be changed either.
-    const app = createApp({ ...strict, workflows: [letters] });
+    // From now on the old batches cannot be changed either.
+    const app = createApp({ ...lenient, workflows: [letters] });
     await old.world.run(app.deliver(right, "to the right"));
     const sent = await old.world.run(app.advance("r"));
-    const done = await old.world.run(letters.with({ ...strict }).resume(tokenOf(sent, "send"), "yes"));
+    const done = await old.world.run(letters.with({ ...lenient }).resume(tokenOf(sent, "send"), "yes"));
     expect(outputOf(done.outcome)).toBeDefined();
-    const copy = await changedCopy(strict, (runs) => void (of(runs).batches[1]!.entries[0]!["at"] = 1));
+    const copy = await changedCopy(lenient, (runs) => void (of(runs).batches[1]!.entries[0]!["at"] = 1));
     expect(
       await failureOf(
         letters
@@ -187,7 +180,7 @@ describe("H68 a journal that was encrypted before there were seals", () => {
           .outcome(),
       ),
     ).toMatchObject({ code: "tampered" });
-    const bare = await changedCopy(strict, (runs) => void of(runs).batches.push(before[1]!));
+    const bare = await changedCopy(lenient, (runs) => void of(runs).batches.push(before[1]!));
     const refused = letters.with({
       ...lenient,
       storage: bare.storage,

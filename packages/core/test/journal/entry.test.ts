@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatOf, formatVersion, readBatch, writeBatch } from "../../src/journal/batch.ts";
+import { formatVersion, readBatch, writeBatch } from "../../src/journal/batch.ts";
 import { writeFact } from "../../src/journal/fact-text.ts";
 import type { Json } from "../../src/values/codec/tags.ts";
 import type { Fact, FactKind } from "../../src/journal/entry.ts";
@@ -15,16 +15,18 @@ const called = { key: "parallel[a]/draft#2", after: 4 };
 const attempted = { ...called, startedAt: at - 250, attempt: 2 };
 const value: Json = { text: 'é "quoted" \ud800', list: [1, { $: "date", v: 5 }] };
 const wait = "abcdefghij";
+const nonce = "abcdefgh234567ab";
 
 /** One or more facts of every kind: a kind that is missing here does not compile. */
 const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[] } = {
   "run.started": [
-    { kind: "run.started", runId: "r-17", workflow: "loan", version: null, input: value },
-    { kind: "run.started", runId: "r-17", workflow: "loan", version: "v2", input: null },
-    { kind: "run.started", runId: "r-17", workflow: "", version: null, input: null },
+    { kind: "run.started", runId: "r-17", nonce, workflow: "loan", version: null, input: value },
+    { kind: "run.started", runId: "r-17", nonce, workflow: "loan", version: "v2", input: null },
+    { kind: "run.started", runId: "r-17", nonce, workflow: "", version: null, input: null },
     {
       kind: "run.started",
       runId: "c-1",
+      nonce,
       workflow: "loan",
       version: null,
       input: value,
@@ -36,7 +38,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       workflow: "loan",
       version: null,
       input: null,
-      nonce: "abcdefgh234567ab",
+      nonce,
       flow: { slot: "customer 42", priority: 5, startAt: at + 100, singleton: "one a" },
     },
   ],
@@ -61,7 +63,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       workflow: "chat",
       version: null,
       input: { turn: 100 },
-      nonce: "abcdefgh234567ab",
+      nonce,
       chapter: 2,
       base: 41,
       first: "kxx2rkalw5vtx2fe",
@@ -73,14 +75,15 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     {
       kind: "run.forked",
       runId: "f-1",
+      nonce,
       workflow: "loan",
       version: null,
       parent: "r-17",
       label: "cheaper",
       base: 12,
       ancestry: [
-        { runId: "r-1", length: 4, base: 0, cuts: [] },
-        { runId: "r-17", length: 9, base: 5, cuts: [{ key: "plan", at: 2, keep: true }] },
+        { runId: "r-1", nonce, length: 4, base: 0, cuts: [] },
+        { runId: "r-17", nonce, length: 9, base: 5, cuts: [{ key: "plan", at: 2, keep: true }] },
       ],
       edits: [
         { key: "plan", value },
@@ -93,6 +96,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     {
       kind: "run.forked",
       runId: "f-2",
+      nonce,
       workflow: "loan",
       version: "v",
       parent: "r-17",
@@ -202,9 +206,9 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
 const facts: readonly Fact<Json>[] = Object.values(samples).flat();
 
 const textsOf = (given: readonly Fact<Json>[]): string[] => given.map((fact) => writeFact(fact, at).text);
-const batchOf = (...given: readonly Fact<Json>[]): string =>
-  writeBatch("driver.7", false, { texts: textsOf(given), format: formatVersion });
-const raw = (changes: object): string => JSON.stringify({ v: 1, by: "driver.7", entries: [], ...changes });
+const batchOf = (...given: readonly Fact<Json>[]): string => writeBatch("driver.7", false, textsOf(given));
+const raw = (changes: object): string =>
+  JSON.stringify({ v: formatVersion, by: "driver.7", entries: [], ...changes });
 const entryOf = (fact: Fact<Json>): Record<string, unknown> =>
   JSON.parse(writeFact(fact, at).text) as Record<string, unknown>;
 
@@ -228,10 +232,7 @@ describe("a batch", () => {
     const read = readBatch(batchOf(...facts), where);
     expect(read.facts.map(({ fact }) => fact.kind)).toEqual(facts.map(({ kind }) => kind));
     expect([read.driver, read.writeId, read.outside]).toEqual(["driver", "driver.7", false]);
-    const outside = readBatch(
-      writeBatch('odd".id.12', true, { texts: textsOf([facts[0]!]), format: 1 }),
-      where,
-    );
+    const outside = readBatch(writeBatch('odd".id.12', true, textsOf([facts[0]!])), where);
     expect([outside.driver, outside.writeId, outside.outside]).toEqual(['odd".id', 'odd".id.12', true]);
     for (const said of [1, "true", null, {}])
       expect(readBatch(raw({ outside: said }), where).outside).toBe(false);
@@ -275,56 +276,6 @@ describe("a batch", () => {
   });
 });
 
-describe("H54 the format of a batch", () => {
-  const second = facts.filter((fact) => formatOf(fact) === 2);
-
-  it("is 3 for a nonce, and so for the first entry of every new run", () => {
-    const beginnings = [...samples["run.started"], ...samples["run.forked"]];
-    for (const fact of beginnings) expect(formatOf({ ...fact, nonce: "n" })).toBe(3);
-  });
-
-  it("is 2 for what format 1 did not have, and 1 for all else", () => {
-    const [, , direct, child] = samples["run.started"];
-    expect(second).toEqual([
-      direct,
-      child,
-      ...samples["step.started"],
-      samples["attempt.failed"][1],
-      ...samples["stream.chunks"],
-      ...samples["stream.completed"],
-      ...samples["stream.failed"],
-      ...samples["child.opened"],
-      ...samples["child.completed"],
-      ...samples["child.failed"],
-      ...samples["child.closed"],
-      samples["run.suspended"][2],
-    ]);
-    const third = facts.filter((fact) => formatOf(fact) === 3);
-    const { kind: _, ...started } = samples["step.started"][0]!;
-    expect(formatOf({ kind: "step.started", ...started, compensate: true })).toBe(3);
-    expect(third).toEqual(facts.filter((fact) => traitsOf(fact).format === 3 || "flow" in fact));
-    expect(third.length).toBeGreaterThan(7);
-    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
-      facts.length - second.length - third.length,
-    );
-    for (const fact of [
-      { kind: "suspend.answered", wait, value, rejects: true },
-      { kind: "suspend.resolved", ...called, wait, answer: 7, rejects: true },
-      { kind: "suspend.opened", ...called, wait, note: null, schema: null, expiresAt: null, topic: "news" },
-    ] as const)
-      expect(formatOf(fact)).toBe(3);
-  });
-
-  it("stands in its text, and all are read by this build", () => {
-    for (const format of [1, 2, 3]) {
-      const text = writeBatch("driver.7", false, { texts: textsOf([facts[0]!]), format });
-      expect(text.startsWith(`{"v":${format},`)).toBe(true);
-      expect(readBatch(text, where).facts).toHaveLength(1);
-    }
-    expect(formatVersion).toBe(3);
-  });
-});
-
 describe("H51 what is no batch of ours", () => {
   it.each<[string, string]>([
     ["nothing", ""],
@@ -350,7 +301,7 @@ describe("H51 what is no batch of ours", () => {
     ["a kind of Object.prototype", raw({ entries: [{ at, kind: "constructor", ...called }] })],
     [
       "a time that is none",
-      `{"v":1,"by":"d.1","entries":[{"at":1e999,"kind":"run.suspended","wakeAt":null}]}`,
+      `{"v":${formatVersion},"by":"d.1","entries":[{"at":1e999,"kind":"run.suspended","wakeAt":null}]}`,
     ],
   ])("%s is `corrupt`", (_, text) => {
     expect(codeOf(() => readBatch(text, where))).toBe("corrupt");
@@ -360,7 +311,7 @@ describe("H51 what is no batch of ours", () => {
   });
 
   it("H54 a newer format is said to be newer, whatever else is in it", () => {
-    for (const text of [raw({ v: formatVersion + 1 }), '{"v":7}', '{"v":4,"entries":5}', '{"v":3.5}'])
+    for (const text of [raw({ v: formatVersion + 1 }), '{"v":7}', '{"v":5,"entries":5}', '{"v":4.5}'])
       expect(codeOf(() => readBatch(text, where))).toBe("newer-format");
     expect(messageOf(() => readBatch('{"v":7}', where))).toMatch(/Batch 3 of run r-17.*format 7.*Upgrade/);
   });
@@ -445,7 +396,7 @@ describe("H51 what is no batch of ours", () => {
       else others.push([seed, text, seen]);
     }
     expect(others).toEqual([]);
-    expect(Object.keys(found).toSorted()).toEqual(["corrupt", "newer-format", "read"]);
+    expect(Object.keys(found).toSorted()).toEqual(["corrupt", "newer-format", "pre-release", "read"]);
   });
 
   it("H52 a bomb inside a value is read as it is, for the decoder to refuse", () => {

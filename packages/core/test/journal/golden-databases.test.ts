@@ -6,42 +6,28 @@ import { createApp, durable } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { recordGolden, replayGolden, virtualWorld } from "@durable/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { additions, migrations } from "../../src/adapters/sqlite/schema.ts";
-import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
-import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
-import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { schemaVersion } from "../../src/adapters/sqlite/schema.ts";
+import { goldenFlows as first } from "./support/golden-flows.ts";
+import { goldenFlowsOfStreams } from "./support/golden-flows-streams.ts";
+import { goldenFlowsOfChapters } from "./support/golden-flows-chapters.ts";
 import { secret, tokenOf } from "./support/golden-place.ts";
 import { tempFolder } from "../support/sqlite-temp.ts";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3];
+const goldenFlows = [...first, ...goldenFlowsOfStreams, ...goldenFlowsOfChapters];
 
-/** Files by schema, and those of the newest one by the additions that they have. */
-const databases = [
-  ...migrations.map((_, n) => ({ name: `schema-${n + 1}`, version: n + 1, added: 0 })),
-  ...additions.map((_, n) => ({
-    name: `schema-${migrations.length}-additions-${n + 1}`,
-    version: migrations.length,
-    added: n + 1,
-  })),
-];
-
-test("H54 there is a file of every schema and every addition: golden-make.ts makes the newest", () => {
+test("H54 there is a file of every schema: golden-make.ts makes the newest", () => {
   const found = globSync(`${folder}schema-*.db`).map((file) => basename(file, ".db"));
-  expect(found.toSorted()).toEqual(databases.map(({ name }) => name).toSorted());
+  expect(found).toEqual([`schema-${schemaVersion}`]);
 });
 
-describe.each(databases)("H54 a file as $name", ({ name, version, added }) => {
+describe(`H54 a file as schema-${schemaVersion}`, () => {
   /** A copy: opening a file may bring it up to date. */
   function opened(): SqliteStorage {
     const temp = tempFolder();
-    copyFileSync(`${folder}${name}.db`, temp.path);
-    const database = new DatabaseSync(temp.path, { readOnly: true });
-    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
-    const has = database.prepare("SELECT count(*) AS found FROM sqlite_schema WHERE name = ?");
-    expect(additions.map(({ sign }) => has.get(sign)?.["found"])).toEqual(
-      additions.map((_, n) => (n < added ? 1 : 0)),
-    );
+    copyFileSync(`${folder}schema-${schemaVersion}.db`, temp.path);
+    const database = new DatabaseSync(temp.path);
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: schemaVersion });
     database.close();
     const storage = new SqliteStorage(temp.path);
     onTestFinished(async () => {
@@ -55,8 +41,9 @@ describe.each(databases)("H54 a file as $name", ({ name, version, added }) => {
     const storage = opened();
     const { runs } = await storage.list();
     expect(runs.map(({ runId, status }) => `${runId} ${status}`).toSorted()).toEqual([
-      ...(version < 3 ? [] : ["sqlite-blobs suspended"]),
-      ...(added < 1 ? [] : ["sqlite-blocked blocked", "sqlite-chapters suspended"]),
+      "sqlite-blobs suspended",
+      "sqlite-blocked blocked",
+      "sqlite-chapters suspended",
       "sqlite-failed failed",
       "sqlite-fork suspended",
       "sqlite-parked suspended",
@@ -64,10 +51,8 @@ describe.each(databases)("H54 a file as $name", ({ name, version, added }) => {
     const recorded = await Promise.all(runs.map(({ runId }) => recordGolden(storage, runId)));
     const { ok } = await replayGolden(recorded, { against: goldenFlows });
     expect(ok).toBe(true);
-    expect(recorded.filter(({ blobs }) => blobs !== undefined)).toHaveLength(
-      version < 3 ? 0 : added < 1 ? 1 : 2,
-    );
-    expect(recorded.filter(({ from }) => from !== undefined)).toHaveLength(added < 1 ? 0 : 1);
+    expect(recorded.filter(({ blobs }) => blobs !== undefined)).toHaveLength(2);
+    expect(recorded.filter(({ from }) => from !== undefined)).toHaveLength(1);
   });
 
   test("takes a run whose values are cut into blobs, and gives them back", async () => {
@@ -96,30 +81,27 @@ describe.each(databases)("H54 a file as $name", ({ name, version, added }) => {
     });
   });
 
-  test.skipIf(added < 1)(
-    "has a run without its first chapters, and a note about a run that is blocked",
-    async () => {
-      const storage = opened();
-      const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
-      const app = createApp({ storage, world, secret, workflows: goldenFlows });
-      const chapters = await app.get("sqlite-chapters").outcome();
-      const told = tokenOf(chapters, "note");
-      expect(told).toBe("aombqcreamy54dtw5jco6hsr7i3zpbgg6wwkmljcj72igbptiklhe2p");
-      expect(await world.run(app.resume(told, "end"))).toMatchObject({
-        outcome: {
-          status: "completed",
-          output: { day: 3, notes: ["note of day 1", "note of day 2"], lines: 2 },
-        },
-      });
-      const blocked = await app.get("sqlite-blocked").outcome();
-      expect(blocked).toMatchObject({
-        status: "blocked",
-        error: { code: "diverged" },
-        since: Date.UTC(2026, 0, 1, 3),
-      });
-      expect((await app.list({ status: "blocked" })).runs).toMatchObject([{ blocked: { code: "diverged" } }]);
-      expect(await world.run(app.advance("sqlite-blocked"))).toMatchObject({ waiting: [{ key: "more" }] });
-      expect((await app.list({ status: "blocked" })).runs).toEqual([]);
-    },
-  );
+  test("has a run without its first chapters, and a note about a run that is blocked", async () => {
+    const storage = opened();
+    const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
+    const app = createApp({ storage, world, secret, workflows: goldenFlows });
+    const chapters = await app.get("sqlite-chapters").outcome();
+    const told = tokenOf(chapters, "note");
+    expect(told).toBe("aombqcreamy54dtw5jco6hsr7i3zpbgg6wwkmljcj72igbptiklhe2p");
+    expect(await world.run(app.resume(told, "end"))).toMatchObject({
+      outcome: {
+        status: "completed",
+        output: { day: 3, notes: ["note of day 1", "note of day 2"], lines: 2 },
+      },
+    });
+    const blocked = await app.get("sqlite-blocked").outcome();
+    expect(blocked).toMatchObject({
+      status: "blocked",
+      error: { code: "diverged" },
+      since: Date.UTC(2026, 0, 1, 3),
+    });
+    expect((await app.list({ status: "blocked" })).runs).toMatchObject([{ blocked: { code: "diverged" } }]);
+    expect(await world.run(app.advance("sqlite-blocked"))).toMatchObject({ waiting: [{ key: "more" }] });
+    expect((await app.list({ status: "blocked" })).runs).toEqual([]);
+  });
 });

@@ -2,16 +2,16 @@ import { readFileSync } from "node:fs";
 import { createApp } from "@durable/core";
 import { virtualWorld, type GoldenJournal } from "@durable/testing";
 import { expect, test } from "vitest";
-import { goldenFlows } from "./support/golden-flows-format-1.ts";
-import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
-import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { goldenFlows } from "./support/golden-flows.ts";
+import { goldenFlowsOfStreams } from "./support/golden-flows-streams.ts";
+import { goldenFlowsOfChapters } from "./support/golden-flows-chapters.ts";
 import { goldenSteered } from "./support/golden-steer.ts";
 import { loadGolden } from "./support/golden-load.ts";
 import { mailed } from "./support/golden-mailed.ts";
 import { secret } from "./support/golden-place.ts";
 import { tokenOf } from "../support/behaviour-lab.ts";
 
-const workflows = [...goldenFlows, ...goldenFlows2, ...goldenFlows3, ...goldenSteered];
+const workflows = [...goldenFlows, ...goldenFlowsOfStreams, ...goldenFlowsOfChapters, ...goldenSteered];
 
 async function opened(name: string) {
   const file = new URL(`./golden/${name}.json`, import.meta.url);

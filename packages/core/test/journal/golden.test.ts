@@ -7,14 +7,14 @@ import { replayGolden, virtualWorld, type GoldenJournal, type GoldenOptions } fr
 import { describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/journal/batch.ts";
 import type { Tag } from "../../src/values/codec/tags.ts";
-import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
+import { goldenFlows as first } from "./support/golden-flows.ts";
 import { goldenFlowsOfEnds } from "./support/golden-flows-ends.ts";
-import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
+import { goldenFlowsOfStreams } from "./support/golden-flows-streams.ts";
 import { goldenFlowsFind } from "./support/golden-flows-find.ts";
-import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { goldenFlowsOfChapters } from "./support/golden-flows-chapters.ts";
 import { goldenLimits } from "./support/golden-limits.ts";
 import { goldenSteered } from "./support/golden-steer.ts";
-import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
+import { goldenCipher as encryption } from "./support/golden-make-streams.ts";
 import { sumOf } from "./support/golden-sums.ts";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
@@ -25,8 +25,8 @@ const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
 const goldenFlows = [
   ...first,
-  ...goldenFlows2,
-  ...goldenFlows3,
+  ...goldenFlowsOfStreams,
+  ...goldenFlowsOfChapters,
   ...goldenFlowsFind,
   ...goldenSteered,
   ...goldenFlowsOfEnds,
@@ -119,9 +119,9 @@ describe("H54 journals of every format", () => {
     const third = ["nonce", "chapter", "first", "head", "above", "from", "abandoned", "unawaited"];
     const fields = [...first, ...second, ...third];
     const missing = [
-      ...[1, 2, 3].filter((format) => !text.includes(`{"v":${format},`)),
-      ...["sealed", "+"].filter((tag) => !text.includes(`"$":"${tag}"`)),
-      ...["@", "*"].filter((tag) => !text.includes(`"$":"${tag}`)),
+      ...[formatVersion].filter((format) => !text.includes(`{"v":${format},`)),
+      ...["sealed"].filter((tag) => !text.includes(`"$":"${tag}"`)),
+      ...["@", "*", "+"].filter((tag) => !text.includes(`"$":"${tag}`)),
       ...Object.keys(kinds).filter((kind) => !text.includes(`"kind":"${kind}"`)),
       ...Object.keys(tags).filter((tag) => !text.includes(`"$":"${tag}"`)),
     ];
@@ -158,6 +158,16 @@ describe("H54 journals of every format", () => {
         `has format ${later}, but this build reads only up to ${formatVersion}. Upgrade`,
       );
     }
+  });
+
+  test("a journal in which one batch is of a format before the first release is named as such", async () => {
+    const journal = journals.get("completed-sequence")!;
+    const batches = journal.batches.map((batch, n) =>
+      n === 1 && typeof batch === "object" ? { ...batch, v: formatVersion - 1 } : batch,
+    );
+    const options = { ...todayOf(journal), report: true };
+    const { journals: results } = await replayGolden({ ...journal, batches }, options);
+    expect(results).toMatchObject([{ verdict: "pre-release" }]);
   });
 
   test("H68 sealed journals do not replay without their key, nor with another", async () => {

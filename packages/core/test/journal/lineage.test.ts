@@ -13,6 +13,7 @@ const after = (key: string, at: number): Cut => ({ key, at, keep: true });
 const started = (input: Json): Fact<Json> => ({
   kind: "run.started",
   runId: "p",
+  nonce: "n",
   workflow: "w",
   version: null,
   input,
@@ -25,7 +26,7 @@ const step = (key: string, at: number, value: Json = key): Fact<Json> => ({
   attempt: 1,
   startedAt: 5,
 });
-const wait = (key: string): string => waitOf(key, null);
+const wait = (key: string): string => waitOf(key, "n");
 const opened = (key: string, at: number): Fact<Json> => ({
   kind: "suspend.opened",
   key,
@@ -65,20 +66,28 @@ function journal(base: number, ...facts: readonly Fact<Json>[]): Entry[] {
 }
 
 function fork(base: number, more: { edits?: readonly Edit<Json>[]; input?: Json } = {}): Forked {
-  const about = { runId: `f${base}`, workflow: "w", version: null, parent: "p", label: null, ancestry: [] };
+  const about = {
+    runId: `f${base}`,
+    nonce: "n",
+    workflow: "w",
+    version: null,
+    parent: "p",
+    label: null,
+    ancestry: [],
+  };
   const place = { at: 5_000, seq: base + 1, outside: false };
   return { kind: "run.forked", ...about, base, edits: [], ...more, ...place };
 }
 
 /** The fork of one run, cut once or more. */
 function ofOne(parent: readonly Entry[], cuts: readonly Cut[], forked = fork(parent.length)): Entry[] {
-  return inherit([{ runId: "p", length: 1, base: 0, cuts }], [parent], forked).entries;
+  return inherit([{ runId: "p", nonce: "n", length: 1, base: 0, cuts }], [parent], forked).entries;
 }
 /** A parent that was cut after its plan, and its fork that counts on from 5. */
 function line(cuts: readonly Cut[]): Ancestor[] {
   return [
-    { runId: "p", length: 1, base: 0, cuts: [after("plan", 2), ...cuts] },
-    { runId: "f4", length: 1, base: 4, cuts },
+    { runId: "p", nonce: "n", length: 1, base: 0, cuts: [after("plan", 2), ...cuts] },
+    { runId: "f4", nonce: "n", length: 1, base: 4, cuts },
   ];
 }
 const keysOf = (entries: readonly Entry[]): string[] =>
@@ -272,7 +281,7 @@ describe("inherit", () => {
   });
 
   it("the input is the parent's, unless the fork has one: null and undefined are inputs too", () => {
-    const ancestry: Ancestor[] = [{ runId: "p", length: 1, base: 0, cuts: [] }];
+    const ancestry: Ancestor[] = [{ runId: "p", nonce: "n", length: 1, base: 0, cuts: [] }];
     const inputOf = (more: { input?: Json }): Json => inherit(ancestry, [loan], fork(9, more)).input;
     expect(inputOf({})).toBe("in");
     expect(inputOf({ input: "own" })).toBe("own");
@@ -305,8 +314,8 @@ describe("a fork of a fork", () => {
     ]);
     expect(input).toBe("middle");
     expect(seeds).toEqual([
-      { runId: "p", seed: "p", upTo: 4 },
-      { runId: "f4", seed: "f4", upTo: 7 },
+      { runId: "p", seed: "n", upTo: 4 },
+      { runId: "f4", seed: "n", upTo: 7 },
     ]);
     expect([at, seq, outside]).toEqual([5_000, 5, false]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it, test } from "vitest";
 import { decode } from "../../src/values/codec/decode.ts";
 import { encode } from "../../src/values/codec/encode.ts";
-import { mayBePacked, unpack } from "../../src/journal/pack.ts";
+import { mayBePacked } from "../../src/journal/pack.ts";
 import type { Json } from "../../src/values/codec/tags.ts";
 import { limits } from "../../src/values/limits.ts";
 import { Chance, difference, ValueMaker } from "../support/codec-values.ts";
@@ -153,14 +153,5 @@ describe("pack.3 a quick look tells what may be packed", () => {
     }
     const like = ['{"$":"@x"}', '{"$":"*x"}', '{"$":"+"}', '{"$":"="}'];
     expect(mayBePacked(JSON.stringify(encode([...like, { $: "@x" }], "value")))).toBe(false);
-  });
-
-  test("the first journals keep the pieces of a text as a list: they are still read", () => {
-    const blobs = new Map<string, Json>([
-      ["a", "one "],
-      ["b", [{ $: "@a" }, "two "]],
-    ]);
-    const find = (name: string): Json => unpack(blobs.get(name) ?? null, find);
-    expect(unpack({ $: "+", v: [{ $: "*b" }, { $: "@a" }, "three"] }, find)).toBe("one two one three");
   });
 });

@@ -141,7 +141,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
       "an end that somebody added",
       /^run\.completed in batch \d+ of run r is not encrypted/,
       (r) =>
-        void r.batches.push({ v: 1, by: "x.1", entries: [{ kind: "run.completed", at: 1, output: "mine" }] }),
+        void r.batches.push({ v: 4, by: "x.1", entries: [{ kind: "run.completed", at: 1, output: "mine" }] }),
     ],
     [
       "a blob in clear",

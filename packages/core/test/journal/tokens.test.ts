@@ -8,7 +8,7 @@ const secret = "correct horse battery staple";
 const ring = keyring(secret);
 const place = (i: number): { locator: string; wait: string } => ({
   locator: locatorOf(`run-${i}`),
-  wait: waitOf(`approve#${i}`, null),
+  wait: waitOf(`approve#${i}`, "n"),
 });
 const tokenOf = (i: number, from = ring): string => from.sign(place(i).locator, place(i).wait);
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";

@@ -8,10 +8,17 @@ import { keyring } from "../../src/journal/tokens.ts";
 import type { Json } from "../../src/values/codec/tags.ts";
 import { lab, type Lab } from "../support/behaviour-lab.ts";
 
-const wait = (key: string): string => waitOf(key, null);
+const wait = (key: string): string => waitOf(key, "n");
 const tokenOf = ({ secret }: Lab, key: string): string => keyring(secret).sign(locatorOf("r"), wait(key));
 
-const started: Fact<Json> = { kind: "run.started", runId: "r", workflow: "w", version: null, input: null };
+const started: Fact<Json> = {
+  kind: "run.started",
+  runId: "r",
+  nonce: "n",
+  workflow: "w",
+  version: null,
+  input: null,
+};
 const opened = (key: string): Fact<Json> => ({
   kind: "suspend.opened",
   key,

@@ -1,7 +1,6 @@
-import { durable, type Context, type ForkOptions, type Run, type Storage } from "@durable/core";
+import { durable, type Context, type ForkOptions, type Run } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { lab, type Lab } from "../support/behaviour-lab.ts";
-import { batchesOf, silent } from "../support/behaviour-lives.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -29,30 +28,6 @@ async function forked(on: Lab, parent: string, options: ForkOptions): Promise<Se
 /** The times of a run that begins now: an hour for each step. */
 function timesFrom(start: number): Seen {
   return { start, a: start + hour, b: start + 2 * hour, c: start + 3 * hour };
-}
-
-/** Writes the first batch of a run as format 2 did: without a nonce. */
-function formerly(on: Lab): Lab {
-  const storage: Storage = {
-    ...silent(on),
-    append: ({ batch, ...request }) => {
-      const former = batch.replace('{"v":3,', '{"v":2,').replace(/,"nonce":"\w+"/, "");
-      return on.storage.append({ ...request, batch: former });
-    },
-  };
-  return { ...on, storage };
-}
-
-/** A run of format 2 that has ended. */
-async function formerRun(on: Lab): Promise<Seen> {
-  const flow = clock.with({ ...formerly(on) });
-  const { id } = await flow.start(undefined, { id: "parent", drive: false });
-  return on.world.run(flow.get(id).result());
-}
-
-async function formatOf(on: Lab, runId: string): Promise<unknown> {
-  const [first] = await batchesOf(on, runId);
-  return (JSON.parse(first!) as { v: number }).v;
 }
 
 describe("the clock of a fork", () => {
@@ -129,31 +104,5 @@ describe("the clock of a fork", () => {
     await on.world.advance(day);
     const fork = await on.world.run(beside.fork("parent", { from: "parallel[left]", id: "fork" }));
     expect(await on.world.run(fork.result())).toEqual({ left: "left", right: start + 3 * day });
-  });
-});
-
-describe("the clock of a fork of format 2", () => {
-  test("a fork of a run of format 2 has the clock of its parent", async () => {
-    const on = lab();
-    const start = on.world.now();
-    expect(await formerRun(on)).toEqual(timesFrom(start));
-    expect(await formatOf(on, "parent")).toBe(2);
-    expect(await forked(on, "parent", { id: "fork", from: "c" })).toMatchObject({
-      start,
-      a: start + hour,
-      b: start + 2 * hour,
-    });
-  });
-
-  test("a fork of a fork of format 2 has the clock that its parent had", async () => {
-    const on = lab();
-    await formerRun(on);
-    // Such a fork began with its own time, so it could keep no sleep that depends on the clock.
-    const first = await forked(formerly(on), "parent", { id: "first", from: "before a" });
-    expect(await formatOf(on, "first")).toBe(2);
-    const { c: _, ...kept } = await forked(on, "first", { id: "second", from: "c" });
-    expect(first).toMatchObject(kept);
-    const third = await forked(on, "second", { id: "third", edit: { b: "edited" } });
-    expect(third).toMatchObject({ start: first["start"], a: first["a"], b: first["b"] });
   });
 });

@@ -64,7 +64,6 @@ describe("ctx.onCancel", () => {
     await runOf(on, flow);
     expect(await on.world.run(flow.cancel("r", "no"))).toMatchObject({ status: "cancelled", reason: "no" });
     const last = JSON.parse((await batchesOf(on)).at(-1) ?? "") as { v: number; entries: object[] };
-    expect(last.v).toBe(1);
     expect(last.entries).toEqual([{ at: expect.any(Number), kind: "run.cancelled", reason: "no" }]);
   });
 

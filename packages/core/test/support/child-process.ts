@@ -14,7 +14,6 @@ export interface ChildOptions {
 /** The programs there are. Named one by one, so that tools see who uses them. */
 const programs = {
   "direct-child.ts": new URL("../standalone/support/child.ts", import.meta.url),
-  "format-2-child.ts": new URL("../journal/support/format-2-child.ts", import.meta.url),
   "remote-child.ts": new URL("../adapters/remote/support/child.ts", import.meta.url),
   "sqlite-child-backup.ts": new URL("../adapters/sqlite/support/child-backup.ts", import.meta.url),
   "sqlite-child-boot.ts": new URL("../adapters/sqlite/support/child-boot.ts", import.meta.url),

@@ -19,7 +19,7 @@ export async function record(
   { workflow, input = null, flow }: Recorded,
 ): Promise<string> {
   const journal = new RunJournal(locatorOf(runId), { storage, world });
-  const started = { runId, workflow, version: null, input: encode(input, "input") } as const;
+  const started = { runId, nonce: "n", workflow, version: null, input: encode(input, "input") } as const;
   const fact = { kind: "run.started", ...started, ...(flow !== undefined && { flow }) } as const;
   await journal.append([writeFact(fact, world.now())], { lease: null });
   return journal.locator;

@@ -1,7 +1,5 @@
 /**
- * The functions that append. A statement calls them for all batches of a group, in one round trip and one commit. Their
- * names have the version of their arguments: processes of an earlier version of the library, which are still running,
- * call the earlier function.
+ * The functions that append. A statement calls them for all batches of a group, in one round trip and one commit.
  *
  * append-sql.1. Every batch is checked before anything of it is written, so a refused one changes nothing. The others of
  *     its group are not affected.
@@ -11,18 +9,12 @@
  *     The same holds for the ancestors of a new fork.
  */
 
-/** Not `extract`, which computes with numbers of any length and takes longer. */
-const serverClock = "date_part('epoch', statement_timestamp()) * 1000";
-
-/** Milliseconds since the epoch, by the clock of the server unless the caller passes its own. */
-export const clock = (given: string): string => `coalesce(${given}, ${serverClock})`;
-
-/** Plans of functions are kept: one made while a table was small must not scan it once it is large. */
-export const planned = "SET enable_seqscan = off";
+import { clock, planned, serverClock } from "./clock.ts";
+import { keepTags } from "./tags.ts";
 
 /** Whether the run is locked or not is unknown until here; the reason of a refusal is found afterwards. */
 const refusal = (schema: string): string => `
-CREATE FUNCTION ${schema}.refusal_1(of_locator text, at_position int, of_created float8, of_ancestors text) RETURNS text
+CREATE FUNCTION ${schema}.refusal(of_locator text, at_position int, of_created float8, of_ancestors text) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   run record;
@@ -42,7 +34,7 @@ END $$;
 
 /** Names of blobs that are neither stored nor sent; locks the others, and stores those that were sent. */
 const blobs = (schema: string): string => `
-CREATE FUNCTION ${schema}.keep_blobs_1(names text[], bodies text[]) RETURNS text[]
+CREATE FUNCTION ${schema}.keep_blobs(names text[], bodies text[]) RETURNS text[]
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   needed text[] := ARRAY(SELECT b.name FROM unnest(names, bodies) AS b (name, body) WHERE b.body IS NULL);
@@ -70,7 +62,7 @@ END $$;
 
 /** Locks the ancestors of a new run; says why it cannot be created. */
 const ancestors = (schema: string): string => `
-CREATE FUNCTION ${schema}.read_ancestors_1(of_ancestors text, of_reads_from text) RETURNS text
+CREATE FUNCTION ${schema}.read_ancestors(of_ancestors text, of_reads_from text) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   asked text[] := ARRAY(SELECT DISTINCT json_array_elements_text(of_ancestors::json));
@@ -102,7 +94,7 @@ export interface GrownTerms {
 
 /**
  * The time of a lease as an append of a run with a slot sees it: NULL, which changes nothing, when the lease has expired.
- * Its slot may belong to another run by then, so the lease is taken again by `lease_slots_1`, which counts.
+ * Its slot may belong to another run by then, so the lease is taken again by `lease_slots`, which counts.
  */
 export const slottedTtl = ({ owner, ttl, now }: Pick<GrownTerms, "owner" | "ttl" | "now">): string =>
   `(CASE WHEN ${ttl} < 0 OR r.slot IS NULL OR (r.owner = ${owner} AND r.lease_until > ${now}) THEN ${ttl} END)`;
@@ -141,14 +133,14 @@ const growTerms: GrownTerms = {
   now: "at_time",
 };
 
-export const grow = (schema: string, ttl = growTerms.ttl): string => `
+const grow = (schema: string, ttl = growTerms.ttl): string => `
     UPDATE ${schema}.runs AS r SET${grown({ ...growTerms, ttl })}
       WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
 
 /**
  * The step of a driver that goes on under its lease, as a statement of its own: the cheapest append once it is prepared, and
- * the dearest when it is planned each time. It writes no row when the batch is refused; `append_1` then finds the reason.
+ * the dearest when it is planned each time. It writes no row when the batch is refused; `append` then finds the reason.
  */
 export const goesOn = (schema: string, isSlotted: boolean): string => {
   const given = { owner: "$8::text", ttl: "$9::float8", now: serverClock };
@@ -171,7 +163,7 @@ export const goesOn = (schema: string, isSlotted: boolean): string => {
 };
 
 /** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
-export const common = (isShort: boolean): string => {
+const common = (isShort: boolean): string => {
   const usual = (value: string): string => (isShort ? ` DEFAULT ${value}` : "");
   return `at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, at_order float8,
   by_owner text, ttl float8, by_process text, at_status text${usual("'running'")}, at_wake float8${usual("0")},
@@ -179,10 +171,10 @@ export const common = (isShort: boolean): string => {
 };
 
 /** The update of an append that is sent for a run with a slot. */
-export const growSlotted = (schema: string): string => grow(schema, slottedTtl(growTerms));
+const growSlotted = (schema: string): string => grow(schema, slottedTtl(growTerms));
 
 /** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
-export const plain = (schema: string, name: string, grow: string): string => `
+const plain = (schema: string, name: string, grow: string): string => `
 CREATE FUNCTION ${schema}.${name}(${common(true)}) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -190,28 +182,29 @@ DECLARE
   run_number bigint;
 BEGIN${grow}
   IF run_number IS NULL THEN
-    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
+    RETURN coalesce(${schema}.refusal(at_locator, at_position, at_created, line), 'moved');
   END IF;
   INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);
   RETURN NULL;
 END $$;
 `;
 
-const appendPlain = (schema: string): string => plain(schema, "append_1", grow(schema));
+const appendPlain = (schema: string): string =>
+  plain(schema, "append", grow(schema)) + plain(schema, "append_slotted", growSlotted(schema));
 
-export const create = (schema: string, more = { columns: "", values: "" }): string => `
+const create = (schema: string): string => `
     INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,
-        wake_at, due_order, asleep, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until${more.columns})
+        wake_at, due_order, asleep, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until, version, tags)
       VALUES (at_locator, of_run, of_workflow, of_label, of_parent, line, reads, at_created, at_status,
         at_wake, at_order, coalesce(at_wake > 0, false), at_updated, at_steps, at_chapter, 1,
         CASE WHEN ttl >= 0 THEN by_owner END, CASE WHEN ttl >= 0 THEN by_process END,
         at_time + CASE WHEN ttl >= 0 THEN ttl END, coalesce(ttl >= 0, false),
-        at_time + CASE WHEN ttl >= 0 THEN ttl END${more.values})
+        at_time + CASE WHEN ttl >= 0 THEN ttl END, of_version, of_tags)
       ON CONFLICT (locator) DO NOTHING
       RETURNING id INTO run_number;`;
 
-/** What comes with a batch: the beginning of a chapter, names of blobs, the ancestors that a fork reads. */
-export const rest = (schema: string): string => `
+/** What comes with a batch: the beginning of a chapter, names of blobs, the ancestors that a fork reads, tags. */
+const rest = (schema: string): string => `
   IF at_chapter = at_position AND at_position > 0 THEN
     INSERT INTO ${schema}.chapters (run, position) VALUES (run_number, at_position);
   END IF;
@@ -230,65 +223,55 @@ export const rest = (schema: string): string => `
       FROM (SELECT value AS locator, min(ordinality) AS n
             FROM json_array_elements_text(line::json) WITH ORDINALITY GROUP BY value) AS a
       JOIN ${schema}.runs r ON r.locator = a.locator;
-  END IF;`;
-
-/** The parts in which the versions of the function differ. */
-interface WholeParts {
-  readonly name: string;
-  readonly args: string;
-  readonly more: string;
-  readonly declare: string;
-  readonly create: string;
-  readonly grow: string;
-  readonly rest: string;
-}
-
-const appendWhole = (schema: string): string =>
-  whole(schema, {
-    name: "append_whole_1",
-    args: common(false),
-    more: "",
-    declare: "",
-    create: create(schema),
-    grow: grow(schema),
-    rest: rest(schema),
-  });
+  END IF;${keepTags(schema)}`;
 
 /** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
-export const whole = (schema: string, parts: WholeParts): string => `
-CREATE FUNCTION ${schema}.${parts.name}(${parts.args}, at_chapter int, of_run text, of_workflow text,
-  of_label text, of_parent text, reads text, impossible boolean${parts.more}, names text[], bodies text[]
+const appendWhole = (schema: string): string => `
+CREATE FUNCTION ${schema}.append_whole(${common(false)}, at_chapter int, of_run text, of_workflow text,
+  of_label text, of_parent text, reads text, impossible boolean, of_version text, of_tags text, new_tags boolean,
+  names text[], bodies text[]
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
   run_number bigint;
   reason text;
-  missing text[];${parts.declare}
+  missing text[];
+  before text;
 BEGIN
   IF impossible OR cardinality(names) > 0 OR (at_position = 0 AND line <> '[]') THEN
     PERFORM FROM ${schema}.runs WHERE locator = at_locator FOR UPDATE;
-    reason := ${schema}.refusal_1(at_locator, at_position, at_created, line);
+    reason := ${schema}.refusal(at_locator, at_position, at_created, line);
     IF reason IS NULL AND at_position = 0 AND line <> '[]' THEN
-      reason := ${schema}.read_ancestors_1(line, reads);
+      reason := ${schema}.read_ancestors(line, reads);
     END IF;
     IF reason IS NULL AND impossible THEN reason := 'blob'; END IF;
     IF reason IS NULL AND cardinality(names) > 0 THEN
-      missing := ${schema}.keep_blobs_1(names, bodies);
+      missing := ${schema}.keep_blobs(names, bodies);
       IF cardinality(missing) > 0 THEN reason := 'blob' || to_json(missing)::text; END IF;
     END IF;
     IF reason IS NOT NULL THEN RETURN reason; END IF;
   END IF;
-  IF at_position = 0 THEN${parts.create}
-  ELSE${parts.grow}
+  IF at_position = 0 THEN${create(schema)}
+  ELSE${growSlotted(schema)}
   END IF;
   IF run_number IS NULL THEN
-    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
+    RETURN coalesce(${schema}.refusal(at_locator, at_position, at_created, line), 'moved');
   END IF;
-  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);${parts.rest}
+  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);${rest(schema)}
   RETURN NULL;
 END $$;
 `;
 
+/** Called with the reply of any function that appends, so that an append without a report costs no more. */
+const reported = (schema: string): string => `
+CREATE FUNCTION ${schema}.reported(reason text, of_locator text, of_report text) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+BEGIN
+  IF reason IS NULL THEN UPDATE ${schema}.runs SET report = of_report WHERE locator = of_locator; END IF;
+  RETURN reason;
+END $$;
+`;
+
 export const appendFunctions = (schema: string): string =>
-  [refusal, blobs, ancestors, appendPlain, appendWhole].map((text) => text(schema)).join("");
+  [refusal, blobs, ancestors, appendPlain, appendWhole, reported].map((text) => text(schema)).join("");

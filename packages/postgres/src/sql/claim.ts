@@ -9,7 +9,7 @@
  * claim-sql.3. A claim needs no wait for the disk: without it, the runs are claimed again.
  */
 
-import { clock, planned } from "./append.ts";
+import { clock, planned } from "./clock.ts";
 import { until } from "./due.ts";
 
 const isWaiting = "r.wake_at IS NOT NULL AND NOT r.asleep AND NOT r.held AND NOT r.deleted";
@@ -37,7 +37,7 @@ function waitingRuns(schema: string, { columns, where, order, limit }: Waiting):
 
 /** Runs whose time has come are asleep no longer. Those that another claim wakes up are left to it. */
 const wakeUp = (schema: string): string => `
-CREATE FUNCTION ${schema}.wake_up_1(workflows text[], due_at float8) RETURNS void
+CREATE FUNCTION ${schema}.wake_up(workflows text[], due_at float8) RETURNS void
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   found bigint[] := ARRAY(
@@ -145,7 +145,7 @@ const bySlots = (schema: string): string => {
  * found.
  */
 const candidates = (schema: string): string => `
-CREATE FUNCTION ${schema}.candidates_1(of_workflow text, most_of int, last_fair text, turns_left int, from_slot text,
+CREATE FUNCTION ${schema}.candidates(of_workflow text, most_of int, last_fair text, turns_left int, from_slot text,
   wide int, due_at float8, at_time float8, dead text[], versions text[])
 RETURNS TABLE (run bigint, place bigint, passed text)
 LANGUAGE plpgsql STABLE ${planned} AS $$
@@ -185,7 +185,7 @@ const choice = (schema: string): string => `
     WITH c AS MATERIALIZED (
       SELECT w.name, w.n, c.* FROM unnest(workflows, most_of, last_fair, turns_left, from_slot) WITH ORDINALITY
           AS w (name, most_of, last_fair, turns_left, from_slot, n)
-        CROSS JOIN LATERAL ${schema}.candidates_1(w.name, w.most_of, w.last_fair, w.turns_left, w.from_slot, wide, due_at,
+        CROSS JOIN LATERAL ${schema}.candidates(w.name, w.most_of, w.last_fair, w.turns_left, w.from_slot, wide, due_at,
           at_time, dead, versions) AS c
     )
     SELECT ARRAY(SELECT c.run FROM c WHERE c.run IS NOT NULL ORDER BY c.place, c.n LIMIT wide),
@@ -195,7 +195,7 @@ const choice = (schema: string): string => `
 
 /** A row with the number 0 says up to which key of `fair` a workflow had nothing to take. */
 const claim = (schema: string): string => `
-CREATE FUNCTION ${schema}.claim_1(
+CREATE FUNCTION ${schema}.claim(
   workflows text[], most_of int[], last_fair text[], turns_left int[], from_slot text[], due_at float8, most int,
   quiet_ms float8, by_process text, dead text[], given_time float8, versions text[]
 ) RETURNS SETOF ${schema}.runs
@@ -211,7 +211,7 @@ DECLARE
   more int;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  PERFORM ${schema}.wake_up_1(workflows, due_at);
+  PERFORM ${schema}.wake_up(workflows, due_at);
   FOR attempt IN 1 .. 3 LOOP
 ${choice(schema)}    FOR i IN 1 .. CASE WHEN attempt = 1 THEN cardinality(vain_workflows) ELSE 0 END LOOP
       vain.id := 0;

@@ -6,10 +6,10 @@
  *     the lock was awaited is seen.
  */
 
-import { planned } from "./append.ts";
+import { planned } from "./clock.ts";
 
 const dropBlobs = (schema: string): string => `
-CREATE FUNCTION ${schema}.drop_blobs_1(names text[]) RETURNS void
+CREATE FUNCTION ${schema}.drop_blobs(names text[]) RETURNS void
 LANGUAGE plpgsql ${planned} AS $$
 BEGIN
   PERFORM FROM ${schema}.blobs WHERE name = ANY (names) ORDER BY name FOR UPDATE;
@@ -33,12 +33,12 @@ export const dropUnread = (schema: string): string => `  WHILE next <= cardinali
     DELETE FROM ${schema}.readers WHERE reader = candidate;
     DELETE FROM ${schema}.runs WHERE id = candidate;
   END LOOP;
-  IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs_1(names); END IF;
+  IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs(names); END IF;
 `;
 
 /** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
 const remove = (schema: string): string => `
-CREATE FUNCTION ${schema}.delete_1(of_locator text) RETURNS void
+CREATE FUNCTION ${schema}.delete(of_locator text) RETURNS void
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   candidates bigint[];
@@ -54,7 +54,7 @@ ${dropUnread(schema)}END $$;
 
 /** Removes the batches before a position. Returns why it must not, and the id of the run. */
 const dropChapters = (schema: string): string => `
-CREATE FUNCTION ${schema}.drop_chapters_1(of_locator text, before int) RETURNS TABLE (reason text, of_run text)
+CREATE FUNCTION ${schema}.drop_chapters(of_locator text, before int) RETURNS TABLE (reason text, of_run text)
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   run ${schema}.runs;
@@ -77,7 +77,7 @@ BEGIN
   DELETE FROM ${schema}.batches b WHERE b.run = run.id AND b.position < before;
   DELETE FROM ${schema}.chapters c WHERE c.run = run.id AND c.position < before;
   UPDATE ${schema}.runs r SET dropped = before WHERE r.id = run.id;
-  IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs_1(names); END IF;
+  IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs(names); END IF;
 END $$;
 `;
 

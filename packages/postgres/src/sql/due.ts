@@ -3,7 +3,7 @@
  * so that the cost grows with the runs that are asked for, and not with those that wait or are driven.
  */
 
-import { clock } from "./append.ts";
+import { clock } from "./clock.ts";
 
 /** The columns of a row that lists and claims return. */
 export const columns =

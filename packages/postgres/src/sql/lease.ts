@@ -3,7 +3,7 @@
  * that a crash of the server loses is taken again.
  */
 
-import { clock, planned } from "./append.ts";
+import { clock, planned } from "./clock.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 
@@ -12,7 +12,7 @@ const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
  * is the process that has the lease, so that the caller can look whether it is alive.
  */
 const lease = (schema: string): string => `
-CREATE FUNCTION ${schema}.lease_1(
+CREATE FUNCTION ${schema}.lease(
   locators text[], owners text[], ttls float8[], by_process text, dead text[], given_time float8
 ) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_from float8)
 LANGUAGE plpgsql ${planned} AS $$
@@ -64,7 +64,7 @@ END $$;
 `;
 
 const release = (schema: string): string => `
-CREATE FUNCTION ${schema}.release_1(
+CREATE FUNCTION ${schema}.release(
   locators text[], owners text[], quiets float8[], given_time float8
 ) RETURNS TABLE (item int, workflow_of text, due_from float8)
 LANGUAGE plpgsql ${planned} AS $$
@@ -84,7 +84,7 @@ END $$;
 `;
 
 const note = (schema: string): string => `
-CREATE FUNCTION ${schema}.note_1(of_locator text, text_of text, at_length int) RETURNS void
+CREATE FUNCTION ${schema}.note(of_locator text, text_of text, at_length int) RETURNS void
 LANGUAGE plpgsql ${planned} AS $$
 BEGIN
   ${isQuick}
@@ -94,7 +94,7 @@ END $$;
 
 /** A notification alone needs no wait for the disk, and so keeps the lock that all of them share for a short time. */
 const notify = (schema: string): string => `
-CREATE FUNCTION ${schema}.notify_1(channel text, payload text) RETURNS void
+CREATE FUNCTION ${schema}.notify(channel text, payload text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   ${isQuick}

@@ -9,7 +9,7 @@
  * limits-sql.4. A singleton is looked up under a lock of its text, which is held until the commit.
  */
 
-import { clock, growSlotted, plain, planned } from "./append.ts";
+import { clock, planned } from "./clock.ts";
 import { claimFunctions } from "./claim.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
@@ -17,28 +17,9 @@ const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 /** The name of the schema in a text. */
 const named = (schema: string): string => schema.replaceAll("'", "''");
 
-const tables = (schema: string): string => `
-ALTER TABLE ${schema}.runs ADD COLUMN flow text COLLATE "C", ADD COLUMN slot text COLLATE "C",
-  ADD COLUMN singleton text COLLATE "C", ADD COLUMN claimed_until float8;
-CREATE INDEX runs_by_slot ON ${schema}.runs (workflow, fair, slot, due_order, id)
-  WHERE slot IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
-CREATE INDEX runs_in_slots ON ${schema}.runs (workflow, slot) WHERE slot IS NOT NULL AND held AND NOT deleted;
-CREATE INDEX runs_by_singleton ON ${schema}.runs (workflow, singleton)
-  WHERE singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND NOT deleted;
-CREATE TABLE ${schema}.limit_texts (
-  name text COLLATE "C" PRIMARY KEY,
-  value text COLLATE "C" NOT NULL,
-  until float8 NOT NULL
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX limit_texts_by_end ON ${schema}.limit_texts (until);
-`;
-
-/** As `append_1`, for runs that have a slot. */
-const appendSlotted = (schema: string): string => plain(schema, "append_2", growSlotted(schema));
-
 /** An append that records what the head says about limits. */
 const append = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_flow_1(
+CREATE FUNCTION ${schema}.append_flow(
   at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, at_order float8,
   by_owner text, ttl float8, by_process text, at_status text, at_wake float8, line text, given_time float8, at_chapter int, of_run text,
   of_workflow text, of_label text, of_parent text, reads text, impossible boolean, of_version text, of_tags text, new_tags boolean,
@@ -58,7 +39,7 @@ BEGIN
       IF FOUND THEN RETURN 'singleton' || reason; END IF;
     END IF;
   END IF;
-  reason := ${schema}.append_whole_2(at_locator, at_position, batch, at_created, at_updated, at_steps, at_order, by_owner, ttl,
+  reason := ${schema}.append_whole(at_locator, at_position, batch, at_created, at_updated, at_steps, at_order, by_owner, ttl,
     by_process, at_status, at_wake, line, given_time, at_chapter, of_run, of_workflow, of_label, of_parent, reads,
     impossible, of_version, of_tags, new_tags, names, bodies);
   IF reason IS NULL THEN
@@ -74,7 +55,7 @@ END $$;
  * lease is gone, whatever the time was when it began.
  */
 const expire = (schema: string): string => `
-CREATE FUNCTION ${schema}.expire_slots_1(of_workflow text, of_slot text, but bigint, at_time float8) RETURNS void
+CREATE FUNCTION ${schema}.expire_slots(of_workflow text, of_slot text, but bigint, at_time float8) RETURNS void
 LANGUAGE plpgsql ${planned} AS $$
 BEGIN
   UPDATE ${schema}.runs r SET owner = NULL, lease_until = NULL,
@@ -87,20 +68,20 @@ END $$;
 
 /** How many runs other than this one have a slot, and not a dead driver. */
 const taken = (schema: string): string => `
-CREATE FUNCTION ${schema}.slots_taken_1(
-  of_workflow text, of_slot text, but bigint, claimed boolean, dead text[], at_time float8
+CREATE FUNCTION ${schema}.slots_taken(
+  of_workflow text, of_slot text, but bigint, dead text[], at_time float8
 ) RETURNS int
 LANGUAGE sql ${planned} AS $$
   SELECT count(*)::int FROM ${schema}.runs r
   WHERE r.workflow = of_workflow AND r.slot = of_slot AND r.slot IS NOT NULL AND r.held AND NOT r.deleted AND r.id <> but
-    AND (r.lease_until > at_time OR (claimed AND r.claimed_until > at_time))
+    AND r.lease_until > at_time
     AND NOT coalesce(r.process = ANY (dead), false)
 $$;
 `;
 
-/** Like \`lease_1\`, for runs that may have a slot. A row with \`is_full\` grants nothing. */
+/** Like \`lease\`, for runs that may have a slot. A row with \`is_full\` grants nothing. */
 const lease = (schema: string): string => `
-CREATE FUNCTION ${schema}.lease_slots_1(
+CREATE FUNCTION ${schema}.lease_slots(
   of_locator text, of_owner text, ttl float8, by_process text, dead text[], given_time float8,
   limited text[], most int[]
 ) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_from float8,
@@ -116,12 +97,12 @@ BEGIN
   place := CASE WHEN run.slot IS NOT NULL AND ttl > 0 THEN array_position(limited, run.workflow) END;
   IF place IS NOT NULL THEN
     PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} slot ' || run.workflow || ' ' || run.slot, 0));
-    PERFORM ${schema}.expire_slots_1(run.workflow, run.slot, run.id, at_time);
+    PERFORM ${schema}.expire_slots(run.workflow, run.slot, run.id, at_time);
     SELECT * INTO run FROM ${schema}.runs r WHERE r.locator = of_locator AND NOT r.deleted FOR NO KEY UPDATE;
     IF FOUND AND NOT (run.owner IS NOT DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false))
       AND NOT (run.owner IS DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false)
         AND NOT coalesce(run.process = ANY (dead), false))
-      AND ${schema}.slots_taken_1(run.workflow, run.slot, run.id, false, dead, at_time) >= most[place] THEN
+      AND ${schema}.slots_taken(run.workflow, run.slot, run.id, dead, at_time) >= most[place] THEN
       -- Its claim is over: it is due again, once a slot is free.
       UPDATE ${schema}.runs r SET claimed_until = NULL, quiet_until = 0, held = r.lease_until IS NOT NULL,
           held_until = r.lease_until
@@ -131,14 +112,14 @@ BEGIN
     END IF;
     UPDATE ${schema}.runs r SET claimed_until = NULL WHERE r.id = run.id AND r.claimed_until IS NOT NULL;
   END IF;
-  RETURN QUERY SELECT l.*, false FROM ${schema}.lease_1(ARRAY[of_locator], ARRAY[of_owner], ARRAY[ttl], by_process,
+  RETURN QUERY SELECT l.*, false FROM ${schema}.lease(ARRAY[of_locator], ARRAY[of_owner], ARRAY[ttl], by_process,
     dead, given_time) AS l;
 END $$;
 `;
 
 /** Replaces a text if it is still the one that the caller has read. Needs no wait for the disk: a crash frees limits. */
 const swap = (schema: string): string => `
-CREATE FUNCTION ${schema}.swap_text_1(of_name text, before text, after text, keep_ms float8, given_time float8)
+CREATE FUNCTION ${schema}.swap_text(of_name text, before text, after text, keep_ms float8, given_time float8)
 RETURNS boolean
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -159,9 +140,7 @@ END $$;
 `;
 
 export const limitFunctions = (schema: string): string =>
-  [tables, appendSlotted, append, expire, taken, lease, swap, claimFunctions]
-    .map((text) => text(schema))
-    .join("");
+  [append, expire, taken, lease, swap, claimFunctions].map((text) => text(schema)).join("");
 
 /** What is taken and waits, of all runs that have a slot. */
 export const slotUseText = (schema: string): string => {

@@ -11,7 +11,7 @@ import {
 } from "@durable/core/storage-kit";
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
-import { clock } from "./append.ts";
+import { clock } from "./clock.ts";
 import { allWorkflows, columns as claimed, dueRuns, endedWorkflows } from "./due.ts";
 
 /** A claim, which a released function makes, has no reports. */

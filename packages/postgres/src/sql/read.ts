@@ -4,11 +4,11 @@
  * read-sql.1. STABLE: all its queries see one state of the database, that of the calling statement.
  */
 
-import { planned } from "./append.ts";
+import { planned } from "./clock.ts";
 
 /** `asked` NULL means the beginning of the current chapter. A named blob that is missing has no body. */
 export const readFunctions = (schema: string): string => `
-CREATE FUNCTION ${schema}.read_1(of_locator text, asked int)
+CREATE FUNCTION ${schema}.read(of_locator text, asked int)
 RETURNS TABLE (kind text, at_position int, name text, body text)
 LANGUAGE plpgsql STABLE ${planned} AS $$
 DECLARE

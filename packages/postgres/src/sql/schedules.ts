@@ -13,7 +13,7 @@ CREATE TABLE ${schema}.schedules (
 CREATE INDEX schedules_due ON ${schema}.schedules (due_at, name) WHERE due_at IS NOT NULL;
 
 -- Writes a schedule whose version is as expected; without one, a schedule of a new name.
-CREATE FUNCTION ${schema}.put_schedule_1(
+CREATE FUNCTION ${schema}.put_schedule(
   of_name text, of_workflow text, due float8, next_version text, new_body text, expected text
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -27,7 +27,7 @@ BEGIN
   RETURN FOUND;
 END $$;
 
-CREATE FUNCTION ${schema}.delete_schedule_1(of_name text, expected text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION ${schema}.delete_schedule(of_name text, expected text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   ${isDurable}
   DELETE FROM ${schema}.schedules s WHERE s.name = of_name AND s.version = expected;

@@ -1,5 +1,5 @@
 /**
- * The tables and indexes of schema 1.
+ * The tables and indexes.
  *
  * tables.1. A run has a number (`id`) of its own incarnation, under which its batches, names and readers are kept. A
  *     deleted id that is used again shares nothing with the earlier run.
@@ -9,6 +9,9 @@
  *     order of `due_order`: when they became due, less their priority. So runs that wait cost a claim nothing.
  * tables.4. A step of a run that stays under its lease changes no indexed column, so that its update is a cheap (HOT) one.
  * tables.5. All text compares by its bytes.
+ * tables.6. `ended_at` stays NULL until a run ends, so that the steps of a run change no index. A trigger keeps it.
+ * tables.7. Space of deleted rows is used again after a vacuum. Autovacuum comes when a twentieth of a table is gone, not a
+ *     fifth, so that a table that is purged regularly does not grow.
  */
 
 const runs = (schema: string): string => `
@@ -41,9 +44,19 @@ CREATE TABLE ${schema}.runs (
   starts int NOT NULL DEFAULT 0,
   starts_at int NOT NULL DEFAULT 0,
   blocked text COLLATE "C",
+  report text COLLATE "C",
+  tags text COLLATE "C",
+  version text COLLATE "C",
+  flow text COLLATE "C",
+  slot text COLLATE "C",
+  singleton text COLLATE "C",
+  claimed_until float8,
+  ended_at float8,
   deleted boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+`;
 
+const indexes = (schema: string): string => `
 CREATE INDEX runs_waiting ON ${schema}.runs (workflow, fair, due_order, id)
   WHERE wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
 CREATE INDEX runs_asleep ON ${schema}.runs (workflow, wake_at, id)
@@ -57,21 +70,52 @@ CREATE INDEX runs_by_status ON ${schema}.runs (status, id) WHERE NOT deleted AND
 CREATE INDEX runs_by_both ON ${schema}.runs (workflow, status, id) WHERE NOT deleted AND blocked IS NULL;
 CREATE INDEX runs_blocked ON ${schema}.runs (id) WHERE NOT deleted AND blocked IS NOT NULL;
 CREATE INDEX runs_by_parent ON ${schema}.runs (parent, id) WHERE parent IS NOT NULL AND NOT deleted;
+CREATE INDEX runs_by_run_id ON ${schema}.runs (run_id) WHERE NOT deleted;
+CREATE INDEX runs_by_label ON ${schema}.runs (label) WHERE label IS NOT NULL AND NOT deleted;
+CREATE INDEX runs_by_created ON ${schema}.runs (created_at, workflow) WHERE NOT deleted;
+CREATE INDEX runs_by_version ON ${schema}.runs (version, id) WHERE version IS NOT NULL AND NOT deleted;
+CREATE INDEX runs_waiting_by_version ON ${schema}.runs (workflow, version, fair, due_order, id)
+  WHERE version IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
+CREATE INDEX runs_asleep_by_version ON ${schema}.runs (workflow, version, wake_at, id)
+  WHERE version IS NOT NULL AND wake_at IS NOT NULL AND asleep AND NOT held AND NOT deleted;
+CREATE INDEX runs_ended ON ${schema}.runs (workflow, status, ended_at, id) WHERE ended_at IS NOT NULL AND NOT deleted;
+CREATE INDEX runs_by_slot ON ${schema}.runs (workflow, fair, slot, due_order, id)
+  WHERE slot IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;
+CREATE INDEX runs_in_slots ON ${schema}.runs (workflow, slot) WHERE slot IS NOT NULL AND held AND NOT deleted;
+CREATE INDEX runs_by_singleton ON ${schema}.runs (workflow, singleton)
+  WHERE singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND NOT deleted;
 `;
 
-const others = (schema: string): string => `
+const hasEnded = (status: string): string => `${status} IN ('completed', 'failed', 'cancelled')`;
+
+const ends = (schema: string): string => `
+CREATE FUNCTION ${schema}.keep_end() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.ended_at := CASE WHEN ${hasEnded("NEW.status")} THEN NEW.updated_at END;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER runs_end BEFORE UPDATE OF status ON ${schema}.runs FOR EACH ROW
+  WHEN (${hasEnded("NEW.status")} OR OLD.ended_at IS NOT NULL) EXECUTE FUNCTION ${schema}.keep_end();
+CREATE TRIGGER runs_begin_ended BEFORE INSERT ON ${schema}.runs FOR EACH ROW
+  WHEN (${hasEnded("NEW.status")}) EXECUTE FUNCTION ${schema}.keep_end();
+`;
+
+const vacuum = "autovacuum_vacuum_scale_factor = 0.05";
+
+const journals = (schema: string): string => `
 CREATE TABLE ${schema}.batches (
   run bigint NOT NULL,
   position int NOT NULL,
   body text COLLATE "C" NOT NULL,
   PRIMARY KEY (run, position)
-);
+) WITH (${vacuum}, toast.${vacuum});
 
 CREATE TABLE ${schema}.chapters (
   run bigint NOT NULL,
   position int NOT NULL,
   PRIMARY KEY (run, position)
-);
+) WITH (${vacuum});
 
 -- Runs whose batches another run reads.
 CREATE TABLE ${schema}.readers (
@@ -79,13 +123,13 @@ CREATE TABLE ${schema}.readers (
   reader bigint NOT NULL,
   reads_from int NOT NULL,
   PRIMARY KEY (ancestor, reader)
-);
+) WITH (${vacuum});
 CREATE INDEX readers_by_reader ON ${schema}.readers (reader);
 
 CREATE TABLE ${schema}.blobs (
   name text COLLATE "C" PRIMARY KEY,
   body text COLLATE "C" NOT NULL
-);
+) WITH (${vacuum}, toast.${vacuum});
 
 -- The first batch of each chapter of a run that names a blob.
 CREATE TABLE ${schema}.named (
@@ -93,9 +137,39 @@ CREATE TABLE ${schema}.named (
   name text COLLATE "C" NOT NULL,
   position int NOT NULL,
   PRIMARY KEY (run, name, position)
-);
+) WITH (${vacuum});
 CREATE INDEX named_by_name ON ${schema}.named (name);
 CREATE INDEX named_by_run ON ${schema}.named (run, position);
 `;
 
-export const tables = (schema: string): string => runs(schema) + others(schema);
+const others = (schema: string): string => `
+CREATE TABLE ${schema}.tags (
+  name text COLLATE "C" NOT NULL,
+  value text COLLATE "C" NOT NULL,
+  run bigint NOT NULL,
+  PRIMARY KEY (name, value, run)
+);
+CREATE INDEX tags_by_value ON ${schema}.tags (value, run);
+
+CREATE TABLE ${schema}.limit_texts (
+  name text COLLATE "C" PRIMARY KEY,
+  value text COLLATE "C" NOT NULL,
+  until float8 NOT NULL
+) WITH (fillfactor = 50, ${vacuum});
+CREATE INDEX limit_texts_by_end ON ${schema}.limit_texts (until);
+
+CREATE TABLE ${schema}.paused (
+  workflow text PRIMARY KEY,
+  reason text,
+  since float8 NOT NULL
+);
+
+CREATE TABLE ${schema}.turns (
+  name text COLLATE "C" PRIMARY KEY,
+  owner text COLLATE "C" NOT NULL,
+  until float8 NOT NULL
+);
+`;
+
+export const tables = (schema: string): string =>
+  [runs, indexes, ends, journals, others].map((text) => text(schema)).join("");

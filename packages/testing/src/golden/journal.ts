@@ -13,11 +13,8 @@ import {
 } from "@durable/core";
 import { loadJournal } from "../journal-loader.ts";
 
-/**
- * The format of the frame; batches have their own format version. Format 2 added blobs and children, format 3
- * added `from`.
- */
-export const goldenFormat = 3;
+/** The format of the frame; batches have their own format version. Those before it were never released. */
+export const goldenFormat = 4;
 
 /** One batch as a readable object; a text that is not plain JSON is kept as it is. */
 export type GoldenBatch = string | { readonly [field: string]: unknown };
@@ -75,12 +72,9 @@ export async function recordGolden(
   const children: GoldenAncestor[] = [];
   for (const child of open) children.push(...(await family(storage, child, options)));
   const [first] = entriesOf(own.batches.slice(0, 1));
-  const parts = [own, ...ancestors, ...children];
-  const plain = children.length === 0 && parts.every(({ blobs }) => blobs === undefined);
-  const whole = parts.every(({ from }) => from === undefined);
   const { runId: _, ...rest } = own;
   return {
-    format: whole ? (plain ? 1 : 2) : goldenFormat,
+    format: goldenFormat,
     runId,
     workflow: first?.workflow ?? "",
     ...rest,

@@ -37,6 +37,7 @@ export type GoldenVerdict =
   | "diverged"
   | `would run ${string}`
   | "newer-format"
+  | "pre-release"
   | "unknown-workflow"
   | "no-key"
   | "tampered"
@@ -83,7 +84,15 @@ export async function judge(journal: GoldenJournal, given: ReplayParts): Promise
 
 /** The verdict for an error. */
 function verdictFor(error: Error, otherwise: GoldenVerdict): GoldenVerdict {
-  const known = ["newer-format", "unknown-workflow", "no-key", "tampered", "corrupt", "diverged"] as const;
+  const known = [
+    "newer-format",
+    "pre-release",
+    "unknown-workflow",
+    "no-key",
+    "tampered",
+    "corrupt",
+    "diverged",
+  ] as const;
   return known.find((code) => DurableError.is(error, code)) ?? otherwise;
 }
 
@@ -104,9 +113,14 @@ function checkFrame({ format, runId, batches, ancestors = [], children = [] }: G
       `The journal has format ${format}, but this build of @durable/testing reads up to ${goldenFormat}. Upgrade @durable/testing.`,
     );
   }
+  if (Number.isInteger(format) && format > 0 && format < goldenFormat) {
+    throw new DurableError(
+      "pre-release",
+      `The journal has format ${format}, of a version before the first release; this build of @durable/testing reads ${goldenFormat}. Record it again.`,
+    );
+  }
   const lists = [batches, ancestors, children].every((list) => Array.isArray(list));
-  if (Number.isInteger(format) && format >= 1 && typeof runId === "string" && lists && batches.length > 0)
-    return;
+  if (format === goldenFormat && typeof runId === "string" && lists && batches.length > 0) return;
   throw new DurableError(
     "corrupt",
     "The file is not a journal made by recordGolden, which has { format, runId, workflow, batches }.",

@@ -58,7 +58,7 @@ export function aesGcm(options: AesGcmOptions): Cipher {
     // The first letter distinguishes a text from one that is equal to the JSON of another.
     nameOf: (content) =>
       base32(hmac(nameKey, content.isWellFormed() ? `1${content}` : `j${JSON.stringify(content)}`), 32),
-    chain: () => chainOf(cipher, options),
+    chain: () => chainOf(cipher),
   };
   return cipher;
 }

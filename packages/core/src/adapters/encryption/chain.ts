@@ -3,8 +3,8 @@
  *
  * chain.1. A seal covers the whole text of its batch and the seal before it, which stands in the text. So batches cannot be
  *     changed, added, removed from the middle, reordered, or moved to another run or position.
- * chain.2. A batch without a seal is refused, unless a later seal covers it. The first seal after batches of older builds
- *     covers all of them.
+ * chain.2. A batch without a seal is refused, unless a later seal covers it. The first seal after batches from before
+ *     encryption covers all of them.
  * chain.3. The first batch of a journal follows no seal. A read that begins later takes the seal before it from the text.
  */
 
@@ -25,22 +25,17 @@ interface Sealed {
   readonly seal: string;
 }
 
-/** The chain of a cipher. With `acceptUnchained`, journals without seals may be read, too. */
-export function chainOf(
-  cipher: Pick<Cipher, "seal" | "open" | "acceptsPlain">,
-  { acceptUnchained = false }: { readonly acceptUnchained?: boolean | undefined } = {},
-): Chain {
+/** The chain of a cipher. */
+export function chainOf(cipher: Pick<Cipher, "seal" | "open" | "acceptsPlain">): Chain {
   /** The latest seal, or the digest of all batches up to here if none has a seal. */
   let last = "";
   let next = 0;
   let chained = false;
   let own = "";
 
-  /** Batches that no seal covers are accepted only as what older builds wrote. */
+  /** Batches that no seal covers are accepted only as what was written before encryption was on. */
   const mayEndOpen = (texts: readonly string[]): boolean =>
-    texts.some((text) => text.includes('{"$":"sealed"'))
-      ? acceptUnchained
-      : acceptUnchained || cipher.acceptsPlain;
+    cipher.acceptsPlain && !texts.some((text) => text.includes('{"$":"sealed"'));
 
   return {
     async check(texts, { runId, position }) {
@@ -107,7 +102,7 @@ function placeOf(covered: string, { runId, position }: Spot): { runId: string; a
 function unsealed(runId: string, position: number): DurableError {
   return new DurableError(
     "tampered",
-    `Batch ${position} of run ${runId} has no seal. Restore the journal from a backup. If it is older than encryption, pass acceptPlain: true to aesGcm; if it is older than seals, acceptUnchained: true.`,
+    `Batch ${position} of run ${runId} has no seal. Restore the journal from a backup. If it is older than encryption, pass acceptPlain: true to aesGcm.`,
     { details: { runId, position } },
   );
 }

@@ -16,11 +16,6 @@ export interface AesGcmOptions {
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /** True to read journals from before encryption was on. Remove it when they are gone. */
   readonly acceptPlain?: boolean | undefined;
-  /**
-   * True to read journals that were encrypted before batches had seals. The next batch seals all that came
-   * before it. Remove the option when every run has one.
-   */
-  readonly acceptUnchained?: boolean | undefined;
 }
 
 export interface MasterKeys {

@@ -15,15 +15,7 @@
 import type { World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import { slotKey, snapshotKey, type Place } from "./layout.ts";
-import {
-  chapterVersion,
-  gone,
-  readFrom,
-  readObject,
-  writeObject,
-  type Forward,
-  type LogRecord,
-} from "./record.ts";
+import { gone, readFrom, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
 import { RunLog, wantsSnapshot } from "./run-log.ts";
 
 /** The log of a run; without one, `generation` is the one that a new run would get. */
@@ -229,7 +221,7 @@ export class Logs {
     const key = slotKey(place);
     const text = await this.#bucket.get(key);
     if (text === null) return null;
-    const record = readObject(text, key, chapterVersion) as unknown as LogRecord | Forward | typeof gone;
+    const record = readObject(text, key) as unknown as LogRecord | Forward | typeof gone;
     this.proven = true;
     return isRecord(record) ? { ...record, state: readFrom(record.slot, record.state) } : record;
   }

@@ -82,29 +82,34 @@ export interface Forward {
   readonly next: number;
 }
 
-const version = 1;
-/** Of slots that builds without chapters cannot read: they refuse them by name. */
-export const chapterVersion = 2;
+/** The layout that this build writes and reads. Those before it were never released. */
+const version = 3;
 
 export function writeObject(object: object): string {
   return JSON.stringify({ v: version, ...object });
 }
 
 export function writeForward(next: number): string {
-  return JSON.stringify({ v: chapterVersion, id: "", next });
+  return writeObject({ id: "", next });
 }
 
 /** Reads what `writeObject` wrote. */
-export function readObject(text: string, key: string, newest = version): Readonly<Record<string, unknown>> {
+export function readObject(text: string, key: string): Readonly<Record<string, unknown>> {
   const raw = parsed(text);
   const found = raw?.["v"];
-  if (typeof found === "number" && found > newest) {
+  if (typeof found === "number" && found > version) {
     throw new DurableError(
       "newer-format",
-      `Object ${key} was written in layout ${found}, newer than this build reads (${newest}). Upgrade @durable/core in this process.`,
+      `Object ${key} was written in layout ${found}, newer than this build reads (${version}). Upgrade @durable/core in this process.`,
     );
   }
-  if (raw === null || !Number.isInteger(found) || Number(found) < version)
+  if (Number.isInteger(found) && Number(found) > 0 && Number(found) < version) {
+    throw new DurableError(
+      "pre-release",
+      `Object ${key} was written in layout ${String(found)}, of a version before the first release; this build reads ${version}. Finish its runs with that version, or use another prefix.`,
+    );
+  }
+  if (raw === null || found !== version)
     throw new DurableError(
       "corrupt",
       `Object ${key} was not written by this library, or is damaged. Restore the bucket from a backup.`,

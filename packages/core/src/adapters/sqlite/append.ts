@@ -3,13 +3,13 @@
 import { conflict, droppedConflict, dueOrder } from "../../ports/storage-kit.ts";
 import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 import type { DurableError } from "../../values/errors.ts";
-import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
-import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
+import { nameBlobs, refusalOf } from "./blobs.ts";
+import { keepChapter, readsDropped } from "./chapters.ts";
 import { keepTags } from "./finding.ts";
 import { thisProcess } from "./process.ts";
 import { isLate, keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
-import { headSum, sumOf, textSum } from "./sums.ts";
+import { batchSum, chapterSum, headSum, sumOf, textSum } from "./sums.ts";
 
 /** Writes head, batch, blobs, lease and readers. Everything is checked before anything is written. */
 export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
@@ -17,23 +17,24 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   const lease = isLate(sql, request, now) ? undefined : request.lease;
   refuse(sql, request, refusalOf(sql, head.runId, blobs));
   refuseSingleton(sql, request);
-  const dropped = droppedBefore(sql, head);
-  const at = position - dropped;
   const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
-  const sum = headSum(locator, folded, { length: at + 1, deleted: false });
+  const sum = headSum(locator, folded, { length: position + 1, deleted: false });
   const order = dueOrder(head);
   const isAsleep = Number(head.wakeAt !== null && head.wakeAt > 0);
   const fold = [...folded, order, sum, isAsleep];
   const claim = lease ? [lease.owner, thisProcess, now + lease.ttlMs] : [null, null, null];
   const { create, grow, growOn, growAndLease, addReader } = sql;
-  const unmoved = [locator, at, dropped, head.createdAt];
+  const unmoved = [locator, position, head.createdAt];
   let changes: number | bigint = 0;
   if (position === 0) {
     const { runId, workflow, createdAt, label, parent, ancestors } = head;
     const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
+    const from = head.readsFrom === undefined ? null : JSON.stringify(head.readsFrom);
+    const part = [from, chapterSum(locator, null, 0, from)];
     // Checked before anything is written, so that a refusal has nothing to undo.
     if (!lacks(sql, ancestors) && readsDropped(sql, head)) throw tooLate(sql, head);
-    if (!lacks(sql, ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
+    if (!lacks(sql, ancestors))
+      changes = create.run(...about, sumOf(about), ...part, ...fold, ...claim).changes;
   } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
   else {
     const [owner, process, until] = claim as [Value, Value, Value];
@@ -57,8 +58,8 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   if (report !== undefined) sql.setReport.run(report, textSum(locator, report), locator);
   keepFlow(sql, request);
   keepTags(sql, request);
-  const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
-  insertBatch(sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(sql, place, blobs));
+  const names = nameBlobs(sql, { locator, position, chapter: head.chapter ?? 0 }, blobs);
+  sql.insert.run(locator, position, batch, batchSum(locator, position, batch, names));
   if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
 }
 

@@ -156,9 +156,12 @@ async function check(draft: string, from: string): Promise<number> {
 function checkJournal(sql: Statements, locator: string, path: string): void {
   const run = sql.run.get(locator) as Row;
   checkRun(run, path);
-  const batches = sql.batches.all(locator, 0) as Row[];
-  const blobs = [sql.blobs, sql.blobsAgain].flatMap((statement) => statement.all(locator, 0) as Row[]);
-  checkPart({ locator, from: 0, length: Number(run["length"]), batches, blobs }, path);
+  const from = Number(run["dropped"]);
+  const [batches, blobs] = [sql.batches, sql.blobs].map((rows) => rows.all(locator, from) as Row[]);
+  checkPart(
+    { locator, from, length: Number(run["length"]), batches: batches ?? [], blobs: blobs ?? [] },
+    path,
+  );
 }
 
 /** A link is refused where a file is, and a rename replaces it. Some file systems have no links. */

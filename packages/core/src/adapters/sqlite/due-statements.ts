@@ -19,25 +19,14 @@ const drivenRuns = "runs INDEXED BY runs_driven";
 export const endedRuns = "runs INDEXED BY runs_ended";
 
 /**
- * What files of this build have in addition. See `additions` in schema.ts.
- *
  * - `due_order` is when a run became due, or will, less its priority. Due runs are taken in this order.
  * - A run that waits for a time is `asleep` until a claim finds that the time has come. So runs that wait cost a claim
  *   nothing, however many there are and whatever their priority is.
  */
-export const dueTables = `ALTER TABLE runs ADD COLUMN due_order REAL;
-   ALTER TABLE runs ADD COLUMN asleep INTEGER NOT NULL DEFAULT 0;
-   ALTER TABLE runs ADD COLUMN fair TEXT NOT NULL DEFAULT '';
-   UPDATE runs SET due_order = CASE WHEN wake_at > 0 THEN wake_at ELSE updated_at END, asleep = wake_at > 0
-     WHERE wake_at IS NOT NULL;
-   DROP INDEX runs_due_by_workflow;
-   DROP INDEX runs_due_by_version;
-   DROP INDEX runs_by_slot;
-   CREATE INDEX runs_due_in_order ON runs (workflow, fair, due_order) WHERE ${isDueRow};
+export const dueIndexes = `CREATE INDEX runs_due_in_order ON runs (workflow, fair, due_order) WHERE ${isDueRow};
    CREATE INDEX runs_due_by_version ON runs (workflow, version, due_order) WHERE version IS NOT NULL AND ${isDueRow};
    CREATE INDEX runs_asleep ON runs (workflow, wake_at) WHERE ${isAsleep};
    CREATE INDEX runs_asleep_by_version ON runs (workflow, version, wake_at) WHERE version IS NOT NULL AND ${isAsleep};
-   CREATE INDEX runs_by_slot ON runs (workflow, fair, slot, due_order) WHERE slot IS NOT NULL AND ${isDueRow};
    CREATE INDEX runs_driven ON runs (workflow, process) WHERE ${isDriven};`;
 
 /** A run that nobody drives or has claimed. A driver that died may have claimed it before: its quiet time ends with it. */

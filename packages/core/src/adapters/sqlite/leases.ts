@@ -1,7 +1,6 @@
 /** The lease of a run, in the tables of the file. It runs inside a commit (commits.ts). */
 
 import type { Lease, SlotLimits } from "../../ports/storage.ts";
-import { droppedOf } from "./chapters.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { isFull } from "./slots.ts";
 import { noteOf, type Row, type Statements } from "./statements.ts";
@@ -26,17 +25,16 @@ export function leaseRun(
   if (!again && Number(run["lease_until"]) > now && !isDead(String(run["process"]))) return null;
   if (!again && ttlMs <= 0) return null;
   checkNote(run, path);
-  const at = Number(run["length"]);
-  const length = at + droppedOf(run);
+  const length = Number(run["length"]);
   const isLive = again && Number(run["lease_until"]) > now;
   if (ttlMs > 0 && !isLive && isFull(sql, run, slots, now)) return { starts: 0, length, full: true };
-  const since = run["starts_at"] === at ? Number(run["starts"]) : 0;
+  const since = run["starts_at"] === length ? Number(run["starts"]) : 0;
   const starts = Math.max(again ? since : since + 1, 1);
   if (ttlMs <= 0) {
-    sql.untakeLease.run(starts - 1, at, locator);
+    sql.untakeLease.run(starts - 1, length, locator);
     return { starts, length };
   }
-  sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, at, locator);
+  sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, length, locator);
   if (run["slot"] !== null) sql.leaseSlot.run(locator);
   const note = noteOf(run);
   return { starts, length, ...(note !== null && { blocked: note }) };

@@ -5,16 +5,10 @@ import { asleepRuns, isAsleep, isDueRow } from "./due-statements.ts";
 import { numbered } from "./numbered.ts";
 
 /** The words of the partial indexes: a query that uses one repeats them. */
-const ofSlot = "slot IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0";
 const holdsSlot = "slot IS NOT NULL AND (owner IS NOT NULL OR claimed_until IS NOT NULL) AND deleted = 0";
 const isAlive = "singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND deleted = 0";
 
-/** What files of this build have in addition. See `additions` in schema.ts. */
-export const limitTables = `ALTER TABLE runs ADD COLUMN flow TEXT;
-   ALTER TABLE runs ADD COLUMN slot TEXT;
-   ALTER TABLE runs ADD COLUMN singleton TEXT;
-   ALTER TABLE runs ADD COLUMN claimed_until REAL;
-   CREATE TABLE limit_texts (
+export const limitTables = `CREATE TABLE limit_texts (
      name TEXT NOT NULL PRIMARY KEY,
      value TEXT NOT NULL,
      until REAL NOT NULL
@@ -22,7 +16,7 @@ export const limitTables = `ALTER TABLE runs ADD COLUMN flow TEXT;
    CREATE INDEX limit_texts_by_end ON limit_texts (until);
    CREATE INDEX runs_in_slots ON runs (workflow, slot) WHERE ${holdsSlot};
    CREATE INDEX runs_by_singleton ON runs (workflow, singleton) WHERE ${isAlive};
-   CREATE INDEX runs_by_slot ON runs (workflow, slot, wake_at) WHERE ${ofSlot};`;
+   CREATE INDEX runs_by_slot ON runs (workflow, fair, slot, due_order) WHERE slot IS NOT NULL AND ${isDueRow};`;
 
 export function limiting(database: DatabaseSync) {
   return {

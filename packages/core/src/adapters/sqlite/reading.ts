@@ -28,13 +28,12 @@ export function readRun(sql: Statements, asked: Asked): ReadReply {
   const { locator, path } = asked;
   const { run, from, to, batches, blobs } = rowsOf(sql, asked);
   if (run !== undefined) checkRun(run, path);
-  const dropped = droppedOf(run);
   const length = Number(run?.["length"] ?? 0);
-  checkPart({ locator, from: from - dropped, length: Math.min(length, to - dropped), batches, blobs }, path);
+  checkPart({ locator, from, length: Math.min(length, to), batches, blobs }, path);
   const note = run === undefined ? null : noteOf(run);
   return {
     batches: batches.map(({ body }) => body as string),
-    length: length + dropped,
+    length,
     deleted: run?.["deleted"] === 1,
     ...(from !== asked.from && { from }),
     ...(run?.["deleted"] === 0 && { head: headOf(run) }),
@@ -74,12 +73,8 @@ function rowsOf(sql: Statements, asked: Asked): Rows {
     const earlier = asked.back ? earlierChapter(sql, locator, asked.back) : { from: chapter, to: Infinity };
     const from = Math.max(asked.from ?? earlier.from, droppedOf(run));
     const to = asked.from === null ? earlier.to : Infinity;
-    const end = to - droppedOf(run);
-    const place = [locator, from - droppedOf(run)] as const;
-    const batches = upTo(end, sql.batches, place);
-    const blobs = upTo(end, sql.blobs, place);
-    if (chapter > 0) blobs.push(...upTo(end, sql.blobsAgain, place));
-    return { run, from, to, batches, blobs };
+    const place = [locator, from] as const;
+    return { run, from, to, batches: upTo(to, sql.batches, place), blobs: upTo(to, sql.blobs, place) };
   } finally {
     try {
       sql.release.run();

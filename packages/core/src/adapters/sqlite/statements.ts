@@ -13,11 +13,8 @@ export type Statements = ReturnType<typeof statements>;
 
 const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, due_order = ?, head_sum = ?,
          asleep = ?, length = length + 1, quiet_until = 0`;
-/** How many batches a journal has, with those that were dropped. */
-const wholeLength = "length + ifnull(dropped, 0)";
 /** Matches the same run at the same length, and not an earlier run with its id. */
-const unmoved =
-  "WHERE locator = ? AND length = ? AND ifnull(dropped, 0) = ? AND created_at = ? AND deleted = 0";
+const unmoved = "WHERE locator = ? AND length = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
   const [append, read, lease] = [appending(database), reading(database), leasing(database)];
@@ -29,8 +26,9 @@ function appending(database: DatabaseSync) {
   return {
     create: database.prepare(
       `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
-         about_sum, status, wake_at, updated_at, steps, due_order, head_sum, asleep, owner, process, lease_until, length)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
+         about_sum, reads_from, chapter_sum, status, wake_at, updated_at, steps, due_order, head_sum, asleep,
+         owner, process, lease_until, length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
     ),
     grow: database.prepare(`${grown} ${unmoved}`),
     // Most appends change neither the status nor the driver. Naming no indexed column, this one writes two pages less.
@@ -40,21 +38,15 @@ function appending(database: DatabaseSync) {
     ),
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
-    insertNaming: database.prepare(
-      "INSERT INTO batches (locator, position, body, named_sum) VALUES (?, ?, ?, ?)",
-    ),
-    insertNamingAgain: database.prepare(
-      "INSERT INTO batches (locator, position, body, again_sum) VALUES (?, ?, ?, ?)",
-    ),
     setReport: database.prepare("UPDATE runs SET report = ?, report_sum = ? WHERE locator = ?"),
     hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
     keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
-    nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
-    isNamed: database.prepare("SELECT 1 FROM named WHERE name = ? AND locator = ? AND position >= ?"),
-    isNamedAgain: database.prepare(
-      "SELECT 1 FROM named_again WHERE name = ? AND locator = ? AND position >= ?",
+    // Once per chapter. The last value is the position of the chapter.
+    nameBlob: numbered(
+      database,
+      `INSERT INTO named (name, locator, position) SELECT ?1, ?2, ?3
+         WHERE NOT EXISTS (SELECT 1 FROM named WHERE name = ?1 AND locator = ?2 AND position >= ?4)`,
     ),
-    nameAgain: database.prepare("INSERT INTO named_again (name, locator, position) VALUES (?, ?, ?)"),
     taggedAs: database.prepare("SELECT tags, version FROM runs WHERE locator = ?"),
     setTags: database.prepare("UPDATE runs SET tags = ?, version = ?, tags_sum = ? WHERE locator = ?"),
     setVersion: database.prepare("UPDATE runs SET version = ?, tags_sum = ? WHERE locator = ?"),
@@ -65,22 +57,17 @@ function appending(database: DatabaseSync) {
 /** Reads and lists. */
 function reading(database: DatabaseSync) {
   return {
-    length: database.prepare(`SELECT ${wholeLength} AS length FROM runs WHERE locator = ?`),
+    length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
     // A savepoint also works inside a transaction that could not be rolled back, so reads do not depend on writes.
     snapshot: database.prepare("SAVEPOINT snapshot"),
     release: database.prepare("RELEASE snapshot"),
     run: database.prepare("SELECT * FROM runs WHERE locator = ?"),
     batches: database.prepare(
-      `SELECT position, body, coalesce(sum, named_sum, again_sum) AS sum FROM batches
-         WHERE locator = ? AND position >= ? ORDER BY position`,
+      "SELECT position, body, sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
     ),
     // An outer join, so that a missing blob is detected.
     blobs: database.prepare(
       `SELECT position, named.name, body, sum FROM named LEFT JOIN blobs ON blobs.name = named.name
-         WHERE locator = ? AND position >= ? ORDER BY position`,
-    ),
-    blobsAgain: database.prepare(
-      `SELECT position, named_again.name, body, sum FROM named_again LEFT JOIN blobs ON blobs.name = named_again.name
          WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
     // The beginning of an earlier chapter, after that of the chapter that follows it.
@@ -100,7 +87,7 @@ function reading(database: DatabaseSync) {
 function leasing(database: DatabaseSync) {
   return {
     lease: database.prepare(
-      `SELECT locator, run_id, workflow, slot, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
+      `SELECT locator, run_id, workflow, slot, length, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
          FROM runs WHERE locator = ? AND deleted = 0`,
     ),
     takeLease: database.prepare(
@@ -110,7 +97,7 @@ function leasing(database: DatabaseSync) {
       "UPDATE runs SET starts = ?, starts_at = ?, owner = NULL, process = NULL, lease_until = NULL WHERE locator = ?",
     ),
     note: database.prepare(
-      `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND ${wholeLength} = ?`,
+      `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND length = ?`,
     ),
     pause: database.prepare(
       "INSERT OR REPLACE INTO paused_workflows (workflow, reason, since) VALUES (?, ?, ?)",
@@ -145,7 +132,6 @@ function leasing(database: DatabaseSync) {
 /** Chapters: what the head says about them, and dropping them. */
 function dropping(database: DatabaseSync) {
   return {
-    setReadsFrom: database.prepare("UPDATE runs SET reads_from = ?, chapter_sum = ? WHERE locator = ?"),
     setChapter: database.prepare("UPDATE runs SET chapter = ?, chapter_sum = ? WHERE locator = ?"),
     addChapter: database.prepare("INSERT INTO chapters (locator, position) VALUES (?, ?)"),
     hasChapter: database.prepare("SELECT 1 FROM chapters WHERE locator = ? AND position = ?"),
@@ -154,18 +140,10 @@ function dropping(database: DatabaseSync) {
       `SELECT ancestors, reads_from FROM readers JOIN runs ON runs.locator = readers.reader
          WHERE readers.ancestor = ?`,
     ),
-    moveName: database.prepare(
-      "UPDATE named SET position = ? WHERE name = ? AND locator = ? AND position < ?",
-    ),
-    dropNames: database.prepare("DELETE FROM named WHERE locator = ? AND position < ?"),
-    shiftNames: database.prepare("UPDATE named SET position = position - ? WHERE locator = ?"),
-    dropAgain: database.prepare("DELETE FROM named_again WHERE locator = ?"),
-    dropChapters: database.prepare("DELETE FROM chapters WHERE locator = ? AND position < ?"),
-    shorten: numbered(
-      database,
-      `UPDATE runs SET length = length - ?1, starts_at = starts_at - ?1, dropped = ?2, chapter_sum = ?3, head_sum = ?4
-         WHERE locator = ?5`,
-    ),
+    setDropped: database.prepare("UPDATE runs SET dropped = ?, chapter_sum = ? WHERE locator = ?"),
+    dropEarlyBatches: database.prepare("DELETE FROM batches WHERE locator = ? AND position < ?"),
+    dropEarlyNames: database.prepare("DELETE FROM named WHERE locator = ? AND position < ?"),
+    dropEarlyChapters: database.prepare("DELETE FROM chapters WHERE locator = ? AND position < ?"),
   };
 }
 

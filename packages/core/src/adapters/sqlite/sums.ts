@@ -4,8 +4,7 @@
  *
  * sums.1. Anything that differs from what was written is `corrupt`: a batch that was changed or moved, is missing or
  *     extra; a blob that was changed or is missing, or that is no longer linked to its batch.
- * sums.2. A row without a checksum is accepted: files had none at first, and older versions of the library write none.
- *     Columns of chapters and notes always had one.
+ * sums.2. Every row has its checksum. Only a text that is missing has none.
  */
 
 import { crc32 } from "./crc32.ts";
@@ -48,8 +47,7 @@ export function sumOf(values: readonly Value[]): number {
 
 const about = ["locator", "run_id", "workflow", "created_at", "label", "parent", "ancestors"] as const;
 /** The columns of `headSum`. */
-export const fold = ["status", "wake_at", "updated_at", "steps"] as const;
-const chapter = ["chapter", "dropped", "reads_from"] as const;
+const fold = ["status", "wake_at", "updated_at", "steps"] as const;
 
 function pick(row: Row, names: readonly string[]): Value[] {
   return names.map((name) => row[name] ?? null);
@@ -74,18 +72,13 @@ export function textSum(locator: string, text: string): number {
 export function checkRun(row: Row, path: string): void {
   const locator = String(row["locator"]);
   const state = { length: Number(row["length"]), deleted: row["deleted"] !== 0 };
-  const sums = [
-    [row["about_sum"], sumOf(pick(row, about))],
-    [row["head_sum"], headSum(locator, pick(row, fold), state)],
-  ];
-  if (sums.some(([kept, found]) => kept !== null && kept !== found)) throw damagedHead(row, path);
-  const [current = null, dropped = null, readsFrom = null] = pick(row, chapter);
-  // Whatever writes these columns writes their checksum, so that here a missing one means damage.
-  const plain = current === null && dropped === null && readsFrom === null && row["chapter_sum"] === null;
-  if (!plain && row["chapter_sum"] !== chapterSum(locator, current, dropped, readsFrom))
-    throw damagedHead(row, path);
-  const { tags = null, version = null, tags_sum: tagged = null } = row;
-  if (tagged !== null && tagged !== tagsSum(locator, tags, version)) throw damagedHead(row, path);
+  const { chapter = null, dropped = null, reads_from: from = null, tags = null, version = null } = row;
+  const isAsWritten =
+    row["about_sum"] === sumOf(pick(row, about)) &&
+    row["head_sum"] === headSum(locator, pick(row, fold), state) &&
+    row["chapter_sum"] === chapterSum(locator, chapter, dropped, from) &&
+    ((tags === null && version === null) || row["tags_sum"] === tagsSum(locator, tags, version));
+  if (!isAsWritten) throw damagedHead(row, path);
   checkNote(row, path);
 }
 
@@ -119,7 +112,7 @@ export function checkPart({ locator, from, length, batches, blobs }: Part, path:
   const names = checkBlobs(blobs, locator, path);
   batches.forEach(({ position, body, sum }, index) => {
     const isIt = position === from + index && typeof body === "string";
-    if (!isIt || (sum !== null && sum !== batchSum(locator, position, body, names.get(position))))
+    if (!isIt || sum !== batchSum(locator, position, body, names.get(position)))
       throw damaged(path, `batch ${from + index} of the journal ${locator} differs from what was written`);
   });
 }

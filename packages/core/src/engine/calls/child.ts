@@ -87,7 +87,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { life } = journal.state;
     const runId = this.#known?.opened.child ?? childIdOf(journal.runId, key, journal.nonce);
     const childOf = { runId: journal.runId, key, after };
-    return { runId, definition, input, childOf, life, plain: journal.nonce === null };
+    return { runId, definition, input, childOf, life };
   }
 
   /** Its deadline has passed: the child is cancelled. */

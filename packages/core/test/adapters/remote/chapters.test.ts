@@ -226,19 +226,6 @@ describe("dropping chapters", () => {
     expect([reply.batches.length, reply.from]).toEqual([5, undefined]);
   });
 
-  test("a build that does not know chapters refuses what was dropped by its layout", async () => {
-    const bucket = new MemoryBucket();
-    const storage = remote(bucket);
-    const head = await chapters(storage, { count: 2 });
-    const layoutOf = async (key: string): Promise<unknown> => JSON.parse((await bucket.get(key)) ?? "{}").v;
-    const [first = ""] = await keysOf(bucket, "runs/");
-    expect(await layoutOf(first)).toBe(1);
-    await storage.dropChapters(head.locator, 3);
-    expect(await layoutOf(first)).toBe(2);
-    const plain = await remote(bucket).lease(head.locator, "a", 1_000);
-    expect(plain).toMatchObject({ length: 6 });
-  });
-
   test("random chapters, drops, deaths and late requests: every reader reads what was kept", async () => {
     const happened: Record<string, number> = {};
     const seeds = inject("full") ? 120 : 8;

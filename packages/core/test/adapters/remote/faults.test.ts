@@ -38,7 +38,7 @@ describe("a bucket that ignores conditions", () => {
 
   test("is known by a newer layout, too", async () => {
     const bucket = new MemoryBucket();
-    await bucket.put("layout", '{"v":2}');
+    await bucket.put("layout", '{"v":4}');
     await expect(remote(bucket).append(batchOf(headOf(), 0))).rejects.toMatchObject({ code: "newer-format" });
   });
 });
@@ -231,7 +231,9 @@ describe("what stands in the bucket", () => {
     for (const [damaged, code] of [
       [text.slice(0, -1), "corrupt"],
       ["null", "corrupt"],
-      [text.replace('"v":1', '"v":7'), "newer-format"],
+      [text.replace('"v":3', '"v":7'), "newer-format"],
+      [text.replace('"v":3', '"v":2'), "pre-release"],
+      [text.replace('"v":3', '"v":0'), "corrupt"],
     ] as const) {
       await bucket.put(second, damaged);
       await expect(remote(bucket).read(head.locator)).rejects.toMatchObject({ code });

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { errorCodes } from "../../../src/values/errors.ts";
 import { DurableError, MemoryStorage } from "../../../src/index.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
 import type { AppendRequest, NamedBlob, Storage } from "../../../src/ports/storage.ts";
 import { damage } from "./support/damage.ts";
 import { headOf, request, seeded } from "./support/samples.ts";
@@ -186,49 +185,6 @@ describe("a blob is kept once, and as long as it is named", () => {
     await good;
     expect(counts()).toEqual({ blobs: 1, named: 1 });
     expect(await storage.read("good")).toMatchObject({ blobs: { b: "b" } });
-  });
-});
-
-describe("a file of schema 2, which has no blobs (H56)", () => {
-  let old: DatabaseSync;
-
-  beforeEach(async () => {
-    old = new DatabaseSync(temp.path);
-    old.exec("PRAGMA journal_mode = wal");
-    migrate(old, temp.path, migrations.slice(0, 2));
-    old.exec(`INSERT INTO runs (locator, run_id, workflow, status, created_at, updated_at, steps, ancestors, length)
-        VALUES ('one', 'one', 'sample', 'running', 1, 1, 0, '[]', 1);
-      INSERT INTO batches (locator, position, body) VALUES ('one', 0, 'one 0')`);
-    storage = new SqliteStorage(temp.path);
-    await storage.append(naming("one", 1, { name: "a", body: "body of a" }));
-    await storage.append(naming("two", 0, { name: "a" }, { name: "b", body: "body of b" }));
-  });
-  afterEach(() => old.close());
-
-  it("takes them for runs that are there, and for new ones", async () => {
-    expect(old.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
-    expect(await storage.read("one")).toMatchObject({
-      batches: ["one 0", "one 1"],
-      length: 2,
-      deleted: false,
-      blobs: { a: "body of a" },
-    });
-    expect(await storage.read("two")).toMatchObject({ blobs: { a: "body of a", b: "body of b" } });
-    expect(old.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
-  });
-
-  it("frees them when a process that opened it before deletes the runs", () => {
-    const drop = (run: string): void =>
-      old.exec(`DELETE FROM batches WHERE locator = '${run}'; DELETE FROM runs WHERE locator = '${run}'`);
-    drop("two");
-    expect(counts()).toEqual({ blobs: 1, named: 1 });
-    drop("one");
-    expect(counts()).toEqual({ blobs: 0, named: 0 });
-  });
-
-  it("has no sum that such a process would take for damage", () => {
-    const sums = old.prepare("SELECT sum FROM batches ORDER BY locator, position").all();
-    expect(sums).toEqual([{ sum: null }, { sum: null }, { sum: null }]);
   });
 });
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it, inject } from "vitest";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { additions, migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
+import { migrate, schemaVersion, steps as all } from "../../../src/adapters/sqlite/schema.ts";
 import { Child, killChildren } from "../../support/child-process.ts";
 import { request } from "./support/samples.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
@@ -36,14 +36,13 @@ function inspect(): { version: number; tables: string[]; check: string } {
 }
 
 const whole = {
-  version: migrations.length,
+  version: schemaVersion,
   tables: [
     "batches",
     "blobs",
     "chapters",
     "limit_texts",
     "named",
-    "named_again",
     "paused_workflows",
     "readers",
     "runs",
@@ -70,8 +69,7 @@ describe("first boot and migration (H56)", () => {
     await storage.close();
   });
 
-  const texts = [...migrations, ...additions.map(({ text }) => text)];
-  const statements = texts.join("\n").split(/(?<=;)\n\s*/).length;
+  const statements = all.join("\n").split(/(?<=;)\n\s*/).length;
   const every = inject("full") ? 1 : 30;
   it.each(Array.from({ length: Math.ceil((statements + 1) / every) }, (_, n) => [n * every]))(
     "a process killed before statement %i leaves the file as it was, for the next to migrate",
@@ -92,58 +90,54 @@ describe("first boot and migration (H56)", () => {
 
   it("a step that fails changes nothing, and says what failed", async () => {
     const database = new DatabaseSync(temp.path);
-    const steps = [...migrations, "CREATE TABLE more (x TEXT) STRICT; INSERT INTO nowhere VALUES (1)"];
+    const steps = [...all, "CREATE TABLE more (x TEXT) STRICT; INSERT INTO nowhere VALUES (1)"];
     expect(() => migrate(database, temp.path, steps)).toThrow("nowhere");
     database.close();
     expect(inspect()).toMatchObject({ version: 0, tables: [] });
   });
 
-  it("an older file is brought up to date with what it holds", async () => {
+  it("a next schema brings the file up to date with what it holds, and its index finds it", async () => {
     const storage = new SqliteStorage(temp.path);
     await storage.append(request("one", 0));
     await storage.close();
     const database = new DatabaseSync(temp.path);
-    const steps = [...migrations, "ALTER TABLE runs ADD COLUMN note TEXT; CREATE TABLE more (x TEXT) STRICT"];
+    const steps = [
+      ...all,
+      "ALTER TABLE runs ADD COLUMN mark TEXT; CREATE INDEX runs_by_mark ON runs (mark, id); UPDATE runs SET mark = 'old'",
+    ];
     migrate(database, temp.path, steps);
     migrate(database, temp.path, steps);
+    const marked = "SELECT run_id FROM runs INDEXED BY runs_by_mark WHERE mark = 'old'";
+    expect(database.prepare(marked).all()).toEqual([{ run_id: "one" }]);
     database.close();
-    expect(inspect()).toMatchObject({ version: steps.length, check: "ok" });
+    expect(inspect()).toMatchObject({ version: schemaVersion + 1, check: "ok" });
+    expect(() => new SqliteStorage(temp.path)).toThrow(expect.objectContaining({ code: "newer-format" }));
   });
 
-  it("a file without the additions gets them once, and keeps its version", async () => {
-    const database = new DatabaseSync(temp.path);
-    migrate(database, temp.path, migrations, []);
-    expect(inspect()).toMatchObject({
-      version: migrations.length,
-      tables: expect.not.arrayContaining(["chapters"]),
-    });
-    for (let n = 0; n < 2; n++) {
-      const storage = new SqliteStorage(temp.path);
-      await storage.append(request(`run${n}`, 0));
-      await storage.close();
-      expect(inspect()).toEqual(whole);
-    }
-    database.close();
-  });
-
-  it("an addition that fails leaves the file without any", () => {
-    const database = new DatabaseSync(temp.path);
-    migrate(database, temp.path, migrations, []);
-    const failing = {
-      sign: "nowhere",
-      text: "CREATE TABLE more (x TEXT) STRICT; INSERT INTO nowhere VALUES (1)",
-    };
-    expect(() => migrate(database, temp.path, migrations, [...additions, failing])).toThrow("nowhere");
-    database.close();
-    expect(inspect().tables).toEqual(["batches", "blobs", "named", "readers", "runs"]);
-  });
+  it.each([0, 1, 2, 3])(
+    "a file of schema %i, before the first release, is refused and not touched",
+    (version) => {
+      const database = new DatabaseSync(temp.path);
+      database.exec(`CREATE TABLE runs (id INTEGER); PRAGMA application_id = 0x64757262;
+      PRAGMA user_version = ${version}`);
+      database.close();
+      const before = readFileSync(temp.path);
+      expect(() => new SqliteStorage(temp.path)).toThrow(
+        expect.objectContaining({
+          code: "pre-release",
+          message: expect.stringContaining("Finish its runs with that version, or choose another path."),
+        }),
+      );
+      expect(readFileSync(temp.path).equals(before)).toBe(true);
+    },
+  );
 
   it("a newer file is refused and not touched", async () => {
     const storage = new SqliteStorage(temp.path);
     await storage.append(request("one", 0));
     await storage.close();
     const database = new DatabaseSync(temp.path);
-    database.exec(`PRAGMA user_version = ${migrations.length + 1}`);
+    database.exec(`PRAGMA user_version = ${schemaVersion + 1}`);
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     database.close();
     const before = readFileSync(temp.path);

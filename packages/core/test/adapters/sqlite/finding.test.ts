@@ -5,10 +5,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { durable } from "../../../src/index.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { additions, migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
 import { listText } from "../../../src/adapters/sqlite/list-text.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
-import { PlainBuild } from "./support/plain-build.ts";
 import { headOf, request } from "./support/samples.ts";
 import { spyOnDatabases, type DatabaseSpy } from "./support/spy.ts";
 
@@ -94,45 +92,20 @@ it("an append that changes no tag prepares and writes nothing for them", async (
   await storage.close();
 });
 
-it("a file of an older build gets the versions of its open runs", async () => {
-  const old = new DatabaseSync(pathOf());
-  migrate(old, pathOf(), migrations, additions.slice(0, 1));
-  old.close();
-  const plain = new PlainBuild(pathOf());
-  const text = (version: string | null): string =>
-    JSON.stringify({ v: 3, entries: [{ kind: "run.started", version }] });
-  for (const [run, version] of Object.entries({ a: "1", b: null }))
-    plain.append({ ...request(run, 0), batch: text(version) });
-  plain.append({ ...request("broken", 0), batch: "no JSON" });
-  plain.database.close();
+it("the tags of a run go with it", async () => {
   const storage = new SqliteStorage(pathOf());
-  const { runs } = await storage.list();
-  expect(runs.map(({ runId, version }) => [runId, version])).toEqual([
-    ["broken", undefined],
-    ["b", undefined],
-    ["a", "1"],
-  ]);
-  expect(
-    (await storage.claim({ workflow: ["sample"], version: ["1"], dueAt: 5, limit: 9, quietMs: 1 })).length,
-  ).toBe(1);
-  await storage.close();
-});
-
-it("a build without tags goes on with the runs of this one, and removes their tags with them", async () => {
-  const storage = new SqliteStorage(pathOf());
-  const head = headOf("a", { tags: { customer: "42" }, version: "1" });
-  await storage.append({ ...request("a", 0), head });
-  const plain = new PlainBuild(pathOf());
-  plain.append(request("a", 1));
-  expect((await storage.list({ tags: { customer: "42" } })).runs).toHaveLength(1);
-  plain.database.exec("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = NULL WHERE locator = 'a'");
-  const left = (): unknown => plain.database.prepare("SELECT count(*) AS n FROM tags").get()?.["n"];
+  const database = new DatabaseSync(pathOf());
+  const left = (): unknown => database.prepare("SELECT count(*) AS n FROM tags").get()?.["n"];
+  await storage.append({ ...request("a", 0), head: headOf("a", { tags: { x: "1", y: "2" }, version: "1" }) });
+  const fork = headOf("f", { ancestors: ["a"], tags: { x: "1" } });
+  await storage.append({ ...request("f", 0), head: fork });
+  expect(left()).toBe(3);
+  await storage.delete("a");
+  expect(left(), "a hidden run is not found, though its fork reads it").toBe(1);
+  expect((await storage.read("a")).batches).toEqual(["a 0"]);
+  await storage.delete("f");
   expect(left()).toBe(0);
-  await storage.append({ ...request("b", 0), head: headOf("b", { tags: { x: "1", y: "2" } }) });
-  expect(left()).toBe(2);
-  plain.database.exec("DELETE FROM runs WHERE locator = 'b'");
-  expect(left()).toBe(0);
-  plain.database.close();
+  database.close();
   await storage.close();
 });
 

@@ -3,7 +3,6 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DurableError, durable } from "../../../src/index.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
 import { headOf, request } from "./support/samples.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
 
@@ -154,78 +153,5 @@ describe("a file that lost its bytes (H12)", () => {
     expect((await empty.list()).runs).toEqual([]);
     await empty.close();
     expect(statSync(image).size).toBeGreaterThan(0);
-  });
-});
-
-/** What a build of schema 1 does to create a run and to add to it, statement by statement. */
-function oldAppend(
-  database: DatabaseSync,
-  { locator, position, batch, head }: ReturnType<typeof request>,
-): void {
-  const { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent } = head;
-  if (position === 0)
-    database
-      .prepare(
-        `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors, status, wake_at,
-           updated_at, steps, length) VALUES (?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?, 1)`,
-      )
-      .run(locator, runId, workflow, createdAt, label, parent, status, wakeAt, updatedAt, steps);
-  else
-    database
-      .prepare(
-        `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, length = length + 1, quiet_until = 0
-         WHERE locator = ? AND length = ?`,
-      )
-      .run(status, wakeAt, updatedAt, steps, locator, position);
-  database
-    .prepare("INSERT INTO batches (locator, position, body) VALUES (?, ?, ?)")
-    .run(locator, position, batch);
-}
-
-describe("a file of schema 1, which has no sums (H56)", () => {
-  let old: DatabaseSync;
-
-  beforeEach(() => {
-    old = new DatabaseSync(temp.path);
-    old.exec("PRAGMA journal_mode = wal");
-    migrate(old, temp.path, migrations.slice(0, 1));
-    for (const position of [0, 1]) oldAppend(old, request("one", position));
-    storage = new SqliteStorage(temp.path);
-  });
-  afterEach(() => old.close());
-
-  const sums = (): unknown[] =>
-    old.prepare("SELECT position, sum IS NULL AS none FROM batches WHERE locator = 'one'").all();
-
-  it("is read as it is, and has sums for what is added", async () => {
-    expect(await storage.read("one")).toMatchObject({ batches: ["one 0", "one 1"], length: 2 });
-    expect((await storage.list()).runs).toEqual([headOf("one")]);
-    await storage.append(request("one", 2));
-    await storage.append(request("two", 0));
-    expect(sums()).toEqual([0, 1, 2].map((position) => ({ position, none: position < 2 ? 1 : 0 })));
-    expect((await storage.read("one")).batches).toEqual(["one 0", "one 1", "one 2"]);
-    expect(old.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
-    expect(old.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
-    tamper("UPDATE runs SET status = 'failed' WHERE locator = 'one'");
-    expect(await codeOf(storage.read("one")), "its head is guarded from then on").toBe("corrupt");
-  });
-
-  it("may still be written to by a process that opened it before", async () => {
-    await storage.append(request("one", 2));
-    oldAppend(old, request("one", 3));
-    oldAppend(old, request("theirs", 0));
-    expect((await storage.read("one")).batches).toEqual(["one 0", "one 1", "one 2", "one 3"]);
-    await storage.append(request("theirs", 1));
-    await storage.append(request("one", 4));
-    expect((await storage.read("theirs")).length).toBe(2);
-    old.exec("UPDATE runs SET deleted = 1, wake_at = NULL WHERE locator = 'one'");
-    expect(await storage.read("one")).toMatchObject({ length: 5, deleted: true });
-    expect((await storage.list()).runs.map(({ locator }) => locator)).toEqual(["theirs"]);
-  });
-
-  it("loses its run with its last reader, whoever hid it", async () => {
-    await storage.delete("one");
-    expect(await storage.read("one")).toMatchObject({ length: 0 });
-    expect(sums()).toEqual([]);
   });
 });

@@ -19,6 +19,7 @@ interface Known {
 
 interface Ancestry {
   readonly runId: string;
+  readonly nonce: string;
   readonly length: number;
   readonly base: number;
   readonly cuts: readonly [];
@@ -73,7 +74,7 @@ export class History {
 
   #create(): Promise<void> {
     const runId = `run-${this.#runs.length}`;
-    const fact = { kind: "run.started", runId, workflow: "w", version: null, input: null };
+    const fact = { kind: "run.started", runId, nonce: "n", workflow: "w", version: null, input: null };
     return this.#begin(runId, fact, [], {});
   }
 
@@ -82,6 +83,7 @@ export class History {
     const from = parent.chapters.at(-1);
     const own: Ancestry = {
       runId: parent.head.runId,
+      nonce: "n",
       length: parent.length,
       base: 0,
       cuts: [],
@@ -92,6 +94,7 @@ export class History {
     const fact = {
       kind: "run.forked",
       runId,
+      nonce: "n",
       workflow: "w",
       version: null,
       parent: own.runId,
@@ -183,7 +186,7 @@ export class History {
       blobs.push({ name, body: `body of ${name}` });
     }
     const by = `driver.${++this.#writes}`;
-    const batch = JSON.stringify({ v: 3, by, entries: [{ at: this.clock.now, ...fact }] });
+    const batch = JSON.stringify({ v: 4, by, entries: [{ at: this.clock.now, ...fact }] });
     await this.storage.append({
       locator: run.head.locator,
       position: run.length,

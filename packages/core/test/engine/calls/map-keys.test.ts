@@ -1,8 +1,7 @@
 import { durable, type Context } from "@durable/core";
 import { describe, expect, test } from "vitest";
-import { lab, outputOf, pause, tokenOf } from "../../support/behaviour-lab.ts";
+import { lab, outputOf } from "../../support/behaviour-lab.ts";
 import { dieAt, replayOf, runOf } from "../../support/behaviour-lives.ts";
-import { record } from "../../support/worker-runs.ts";
 
 /** Texts of users: paths, markup, nothing, other scripts, control characters, halves of pairs, whole documents. */
 const texts = [
@@ -126,22 +125,4 @@ describe("keys of any text", () => {
     expect(message).toMatch(/^Two items of ctx.map "map" have the key "x+\.\.\.\. Use unique keys\.$/);
     expect(message.length).toBeLessThan(400);
   });
-});
-
-test("a run of an earlier format keeps the keys that it has recorded, and their rule", async () => {
-  const on = lab();
-  // Recorded without a nonce, as formats 1 and 2 did.
-  for (const id of ["fine", "bad"]) await record(on, id, { workflow: "old", input: id });
-  const old = durable("old", async (ctx, id) => {
-    const keys = id === "fine" ? ["50%", "%2F"] : ["a/b"];
-    await ctx.map(keys, (c) => c.step("work", () => pause(on.world, 1)), { key: (key) => key });
-    return ctx.suspend("ok");
-  }).with(on);
-  const fine = await on.world.run(old.run("fine", { id: "fine" }));
-  expect(fine.status).toBe("suspended");
-  const keys = (await old.get("fine").entries()).flatMap((one) => ("key" in one ? [one.key] : []));
-  expect(keys).toContain("map[50%]/work");
-  expect(outputOf((await on.world.run(old.resume(tokenOf(fine), 1))).outcome)).toBe(1);
-  const bad = await on.world.run(old.run("bad", { id: "bad" }));
-  expect(bad).toMatchObject({ status: "failed", error: { code: "invalid-name" } });
 });

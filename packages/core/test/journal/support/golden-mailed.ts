@@ -5,19 +5,19 @@ export const mailed = [
   [
     "parked-in-branches",
     "parallel[credit]/credit",
-    "a3s6n67klek736jntismgxzowzugj5cqd55earmfcnfb5ihdf7v6u3w",
+    "a3s6n67klek736jntis553knwrnuoh4jxtmfdv2cfbwpjldgqvbmfeu",
   ],
   [
     "forked-parked",
     "parallel[appraisal]/appraisal",
-    "amajg2kgeu6v264nugukyxtgm7oaow4e6iicaaq5yqiv22emqpdv5in",
+    "amajg2kgeu6v264nuguegdobvetp2eryszxxwoeifnjybvqq72exne5",
   ],
   [
     "parked-in-children",
     "teacher/map[shy]/pupil/ask",
-    "anmy6kf456xeusjrvqhudhhqzztbegvsaasfrojvmkctikfplxp3r2w",
+    "ahjrezwiseazzbyozkfhvfyi4zv4iywx6fkuy2wpcawyb5ddwx7lxvd",
   ],
-  ["parked-in-doubt", "charge/uncertain", "aoqj2fvdg5s5rbbxtye2huezlszvffahrnfftj2uemrrvavdsvenzu3"],
+  ["parked-in-doubt", "charge/uncertain", "aoqj2fvdg5s5rbbxtyegcya4a5rpdvdzlkksdv5x42qywzeexx4bngw"],
   ["nonce-parked", "parallel[visa]/visa", "avv7ax6hwrgcwajupiasvbkfwm7ok5dm3xoaiz2j2djbdoishn6x4ik"],
   ["nonce-parked", "parallel[porter]/porter/ask", "axt2m3nzjeivydymuhil4dcfmpxt6vqftracbpgw73bc35kfebhquly"],
   ["nonce-forked", "rate", "agplkl3s352amfjpdxvaqm4suerd72mhlrwlc55e23zo524vcgf2usj"],

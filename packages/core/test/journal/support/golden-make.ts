@@ -11,14 +11,14 @@ import { fileURLToPath } from "node:url";
 import { createApp, durable, type Outcome } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { faultyStorage, recordGolden, virtualWorld } from "@durable/testing";
-import { additions, migrations } from "../../../src/adapters/sqlite/schema.ts";
-import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./golden-flows-format-1.ts";
-import { book } from "./golden-flows-format-2.ts";
-import { rounds } from "./golden-flows-format-3.ts";
-import { makers2 } from "./golden-make-format-2.ts";
+import { schemaVersion } from "../../../src/adapters/sqlite/schema.ts";
+import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./golden-flows.ts";
+import { book } from "./golden-flows-streams.ts";
+import { rounds } from "./golden-flows-chapters.ts";
+import { makersOfStreams } from "./golden-make-streams.ts";
 import { makersOfLimits } from "./golden-limits.ts";
 import { makersFind } from "./golden-make-find.ts";
-import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
+import { dropEarlier, makersOfChapters, written } from "./golden-make-chapters.ts";
 import { makersOfEnds } from "./golden-make-ends.ts";
 import { makersSteered } from "./golden-steer.ts";
 import { sumOf } from "./golden-sums.ts";
@@ -134,8 +134,8 @@ const makers: Makers = {
     return [at, "renamed-1"];
   },
   ...forks(),
-  ...makers2,
-  ...makers3,
+  ...makersOfStreams,
+  ...makersOfChapters,
   ...makersOfEnds,
   ...makersOfLimits,
   ...makersFind,
@@ -215,6 +215,7 @@ Error.stackTraceLimit = 0;
 mkdirSync(folder, { recursive: true });
 const all = process.argv.includes("--all");
 const made: string[] = [];
+if (all) rmSync(join(folder, "sums.txt"), { force: true });
 for (const [name, make] of Object.entries(makers)) {
   const file = join(folder, `${name}.json`);
   if (existsSync(file) && !all) continue;
@@ -223,9 +224,10 @@ for (const [name, make] of Object.entries(makers)) {
   writeFileSync(file, `${JSON.stringify(golden, null, 2)}\n`);
   made.push(file);
 }
-// A file of an older schema, or with fewer additions, can only be made by the build of its day.
-const database = join(folder, `schema-${migrations.length}-additions-${additions.length}.db`);
-if (!existsSync(database)) {
+// A file of an older schema can only be made by the build of its day.
+const database = join(folder, `schema-${schemaVersion}.db`);
+if (!existsSync(database) || all) {
+  rmSync(database, { force: true });
   await makeDatabase(database);
   made.push(database);
 }

@@ -9,11 +9,11 @@ import {
   type Storage,
 } from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
-import { goldenFlows, pace } from "./golden-flows-format-1.ts";
+import { goldenFlows, pace } from "./golden-flows.ts";
 import { goldenFlowsOfEnds } from "./golden-flows-ends.ts";
-import { goldenFlows2 } from "./golden-flows-format-2.ts";
+import { goldenFlowsOfStreams } from "./golden-flows-streams.ts";
 import { goldenFlowsFind } from "./golden-flows-find.ts";
-import { goldenFlows3 } from "./golden-flows-format-3.ts";
+import { goldenFlowsOfChapters } from "./golden-flows-chapters.ts";
 
 export interface Place {
   readonly world: VirtualWorld;
@@ -34,8 +34,8 @@ export const place = (): Place => {
 
 const all: readonly AnyWorkflow[] = [
   ...goldenFlows,
-  ...goldenFlows2,
-  ...goldenFlows3,
+  ...goldenFlowsOfStreams,
+  ...goldenFlowsOfChapters,
   ...goldenFlowsFind,
   ...goldenFlowsOfEnds,
 ];

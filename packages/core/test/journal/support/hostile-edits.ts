@@ -95,7 +95,7 @@ function changeEntry(chance: Chance, own: Stored, change: (entry: Record<string,
 }
 
 const forged = (own: Stored, entry: Record<string, unknown>, more: object = {}): boolean => {
-  const batch = { v: 3, by: "forger.1", outside: true, entries: [{ at: 1, ...entry }], ...more };
+  const batch = { v: 4, by: "forger.1", outside: true, entries: [{ at: 1, ...entry }], ...more };
   own.batches.push(JSON.stringify(batch));
   return true;
 };

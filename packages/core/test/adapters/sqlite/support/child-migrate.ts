@@ -2,7 +2,7 @@
 
 import { writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { additions, migrate, migrations } from "../../../../src/adapters/sqlite/schema.ts";
+import { migrate, steps } from "../../../../src/adapters/sqlite/schema.ts";
 
 const [path = "", stop = "0"] = process.argv.slice(2);
 const database = new DatabaseSync(path);
@@ -13,7 +13,6 @@ database.function("stop_here", () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   return null;
 });
-const texts = [...migrations, ...additions.map(({ text }) => text)];
-const statements = texts.join("\n").split(/(?<=;)\n\s*/);
+const statements = steps.join("\n").split(/(?<=;)\n\s*/);
 statements.splice(Number(stop), 0, "SELECT stop_here();");
 migrate(database, path, [statements.join("\n")]);

@@ -1,10 +1,10 @@
 /**
- * The workflows whose journals brought format 2: streams, children, uncertain steps, large values and secrets.
- * As with those of format 1, changing one changes what the journals prove.
+ * The workflows of streams, children, uncertain steps, large values and secrets.
+ * As with those of golden-flows.ts, changing one changes what the journals prove.
  */
 
 import { durable, FatalError, secret, type Context } from "@durable/core";
-import { pace } from "./golden-flows-format-1.ts";
+import { pace } from "./golden-flows.ts";
 
 /** Chunks that come one by one, where the journals are made. */
 async function* slowly<T>(...chunks: readonly T[]): AsyncGenerator<T> {
@@ -99,4 +99,4 @@ export const book = durable(
   },
 );
 
-export const goldenFlows2 = [streams, pupil, teacher, school, charges, book];
+export const goldenFlowsOfStreams = [streams, pupil, teacher, school, charges, book];

@@ -1,18 +1,15 @@
-/** The makers of the journals that brought format 2. */
+/** The makers of the journals of streams, children and sealed values. */
 
 import { Journal, type Outcome } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { faultyStorage } from "@durable/testing";
-import { book, charges, school, streams } from "./golden-flows-format-2.ts";
+import { book, charges, school, streams } from "./golden-flows-streams.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
-/** The key of the sealed journals: they hold nothing that is worth keeping. */
 /** The key of the recorded journals is constant, so it may open them but not seal. */
 export const goldenCipher = aesGcm({
   current: "today",
   keys: { today: Uint8Array.from({ length: 32 }, (_, at) => at), golden: new Uint8Array(32).fill(54) },
-  // The oldest golden journals were encrypted before batches had seals.
-  acceptUnchained: true,
 });
 
 /** Runs until the append of this number, and dies before it lands, or right after. */
@@ -51,7 +48,7 @@ async function readAll(stream: ReadableStream<unknown>): Promise<void> {
   for await (const _ of stream);
 }
 
-export const makers2: Makers = {
+export const makersOfStreams: Makers = {
   "completed-streams": async () => {
     const at = place();
     const parked = await parkedStreams(at, "streams-1");

@@ -1,10 +1,10 @@
 /**
- * The workflows whose journals brought format 3: nonces, chapters, long lines of forks, and ends with leftovers.
+ * The workflows of nonces, chapters, long lines of forks, and ends with leftovers.
  * As with those before, changing one changes what the journals prove.
  */
 
 import { durable, FatalError } from "@durable/core";
-import { pace } from "./golden-flows-format-1.ts";
+import { pace } from "./golden-flows.ts";
 
 const porter = durable("porter", async (ctx, name: string) => {
   const key = await ctx.step("lift", ({ idempotencyKey }) => idempotencyKey);
@@ -85,4 +85,4 @@ export const postbox = durable("postbox", async (ctx, read: readonly unknown[]):
   return { all, answer };
 });
 
-export const goldenFlows3 = [porter, voyage, logbook, captain, rounds, hasty, postbox];
+export const goldenFlowsOfChapters = [porter, voyage, logbook, captain, rounds, hasty, postbox];

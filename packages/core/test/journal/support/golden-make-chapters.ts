@@ -1,9 +1,9 @@
-/** The makers of the journals that brought format 3. */
+/** The makers of the journals of nonces, chapters and messages. */
 
 import type { Outcome } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
-import { captain, hasty, logbook, postbox, rounds, voyage } from "./golden-flows-format-3.ts";
-import { goldenCipher } from "./golden-make-format-2.ts";
+import { captain, hasty, logbook, postbox, rounds, voyage } from "./golden-flows-chapters.ts";
+import { goldenCipher } from "./golden-make-streams.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
 const day = 86_400_000;
@@ -66,7 +66,7 @@ async function line(at: Place, length: number): Promise<string> {
 const childOf = async ({ storage }: Place, parent: string): Promise<string> =>
   (await storage.list({ parent })).runs[0]?.runId ?? "";
 
-export const makers3: Makers = {
+export const makersOfChapters: Makers = {
   "nonce-completed": async () => {
     const at = place();
     await toTheRating(at, "voyage-1");
