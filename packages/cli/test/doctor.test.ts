@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { durable } from "@durable/core";
@@ -110,13 +111,16 @@ describe("doctor", () => {
     expect(await problems()).toMatchObject([{ check: "git", fix: "git rm --cached .durable/journal.db" }]);
   });
 
-  test("finds an old schema before it is migrated", async () => {
+  test("finds a schema from before the first release", async () => {
     mkdirSync(join(project.folder, ".durable"), { mode: 0o700 });
-    copyFileSync(new URL("../../core/test/journal/golden/schema-1.db", import.meta.url), journal());
+    const old = new DatabaseSync(journal());
+    old.exec("CREATE TABLE runs (id INTEGER); PRAGMA application_id = 0x64757262; PRAGMA user_version = 3");
+    old.close();
     chmodSync(journal(), 0o600);
     const found = await problems();
-    expect(found[0]).toMatchObject({ check: "schema", level: "warn" });
-    expect(found[0]?.text).toContain("old schema (1)");
+    expect(found[0]).toMatchObject({ check: "schema", level: "fail" });
+    expect(found[0]?.text).toContain("has schema 3 of a version before the first release");
+    expect(found[0]?.fix).toContain("finish its runs with that version");
   });
 
   test("finds two apps on one file", async () => {

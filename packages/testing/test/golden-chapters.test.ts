@@ -61,12 +61,12 @@ describe("a run with chapters", () => {
     const on = lab(encryption);
     await thirdDay(on);
     const whole = await recordGolden(on.storage, "d", { encryption });
-    expect(whole).toMatchObject({ format: 2, runId: "d", workflow: "diary" });
+    expect(whole).toMatchObject({ format: 4, runId: "d", workflow: "diary" });
     expect(whole.from).toBeUndefined();
     expect(await verdictOf(whole, encryption)).toBe("replays");
     const from = await drop(on);
     const rest = await recordGolden(on.storage, "d", { encryption });
-    expect(rest).toMatchObject({ format: 3, runId: "d", workflow: "diary", from });
+    expect(rest).toMatchObject({ format: 4, runId: "d", workflow: "diary", from });
     expect(rest.batches).toEqual(whole.batches.slice(from));
     expect(await verdictOf(rest, encryption)).toBe("replays");
     expect(await verdictOf({ ...rest, batches: rest.batches.slice(1) }, encryption)).toBe(damage);
@@ -95,7 +95,7 @@ describe("a run with chapters", () => {
     await on.world.run(fork.result().catch(() => null));
     const { chapter } = (await on.storage.list()).runs.find(({ runId }) => runId === "d")!;
     const journal = await recordGolden(on.storage, "f");
-    expect(journal).toMatchObject({ format: 3, ancestors: [{ runId: "d", from: chapter }] });
+    expect(journal).toMatchObject({ format: 4, ancestors: [{ runId: "d", from: chapter }] });
     expect(await verdictOf(journal)).toBe("replays");
     expect(await verdictOf({ ...journal, ancestors: [] })).toBe("corrupt");
   });

@@ -82,7 +82,7 @@ describe("H54 children", () => {
 
   test("that a parked run waits for are recorded with it, and those that ended are not", async () => {
     const journal = await recorded(parent);
-    expect(journal.format).toBe(2);
+    expect(journal.format).toBe(4);
     expect(journal.children).toHaveLength(1);
     expect(await verdictOf(journal, parent)).toMatchObject({ verdict: "replays", message: null });
     expect((await recorded(parent, "well")).children).toBeUndefined();

@@ -36,7 +36,7 @@ export const doctor: Command = {
 
 async function filesAndRuns(context: CommandContext, place: StorePlace): Promise<Finding[]> {
   const { streams, session, now } = context;
-  // Before the journal is opened, because opening it migrates an old schema and may make a secret.
+  // Before the journal is opened, because opening it may make a secret.
   const files = await checkFile(place, streams);
   const fileThere = place.kind === "sqlite" && place.path !== null ? hasSecretFile(place.path) : null;
   if (files.some(({ level, check }) => level === "fail" && (check === "journal" || check === "schema")))
