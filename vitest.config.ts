@@ -48,6 +48,7 @@ const tests = globSync(places, { cwd: root }).map((path) => {
 
 // These take longest, and begin first, so that no process works alone at the end.
 const long = [
+  "pairs.full",
   "chat/test/page",
   "pooler",
   "page-postgres",

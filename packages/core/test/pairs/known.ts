@@ -16,7 +16,7 @@ export const known: readonly Known[] = [
     covers: (cell) => has(cell, "deploy") && on(cell, "blocked"),
   },
   {
-    reason: "the slot of a deleted run is free a moment before its driver stops",
-    covers: (cell) => has(cell, "delete") && cell.option === "concurrency",
+    reason: "the slot of a run that is deleted or cancelled is free a moment before its driver stops",
+    covers: (cell) => has(cell, "delete", "cancel") && cell.option === "concurrency",
   },
 ];
