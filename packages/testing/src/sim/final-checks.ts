@@ -156,7 +156,14 @@ function answersTaken(entries: readonly WrittenEntry[]): Map<string, Settled> {
   return taken;
 }
 
+/** A request that was on its way when the run was deleted has recorded it again, so its tokens fit both lives. */
+function isRepeated({ runs }: History, { runId, batches }: RunLog): boolean {
+  const by = batches[0]?.by;
+  return runs.filter((other) => other.runId === runId && other.batches[0]?.by === by).length > 1;
+}
+
 function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
+  if (isRepeated(history, run)) return;
   const sent = Map.groupBy(
     history.answers.filter((answer) => answer.run === run),
     ({ key }) => key,
