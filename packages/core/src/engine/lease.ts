@@ -40,10 +40,11 @@ export class DriverLease {
   #until = 0;
   /** It was extended since the last look. */
   #isFresh = false;
-  /** The append that gives it back was sent, or has landed. */
-  #giving: "no" | "sent" | "done" = "no";
-  /** It was taken while that append was under way: which of the two came first is unknown. */
-  #isCrossed = false;
+  /**
+   * The append that gives it back was sent, or has landed. Crossed: it was taken while that append was under way, and which of
+   * the two came first is unknown.
+   */
+  #giving: "no" | "sent" | "crossed" | "done" = "no";
   owned = false;
   /** The latest attempt to take it found no free slot. */
   full = false;
@@ -74,15 +75,15 @@ export class DriverLease {
     if (lease === null) return null;
     this.#until = asked + this.#ttlMs;
     this.#isFresh = true;
-    this.#isCrossed ||= this.#giving === "sent";
+    if (this.#giving === "sent") this.#giving = "crossed";
     journal.blocked = null;
     return lease;
   }
 
   /** A stop was appended, and that append released the lease. */
   released(): void {
-    if (this.#isCrossed) void this.#giveUp();
-    this.owned = this.#isCrossed = false;
+    if (this.#giving === "crossed") void this.#giveUp();
+    this.owned = false;
     this.#until = 0;
     this.#giving = "done";
   }
@@ -177,7 +178,6 @@ export class DriverLease {
     // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
     if (!this.owned) return;
     this.#giving = "no";
-    this.#isCrossed = false;
     journal.driven = true;
     this.#driving = { journal, events, abort: new AbortController() };
     this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3), true);

@@ -15,6 +15,7 @@ import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { DurableError } from "../../values/errors.ts";
 import { assertOptions } from "../../values/options.ts";
+import { droppedOf } from "./chapters.ts";
 import { named } from "./errors.ts";
 import type { FileIdentity } from "./identity.ts";
 import { sqlite } from "./open.ts";
@@ -156,12 +157,10 @@ async function check(draft: string, from: string): Promise<number> {
 function checkJournal(sql: Statements, locator: string, path: string): void {
   const run = sql.run.get(locator) as Row;
   checkRun(run, path);
-  const from = Number(run["dropped"]);
-  const [batches, blobs] = [sql.batches, sql.blobs].map((rows) => rows.all(locator, from) as Row[]);
-  checkPart(
-    { locator, from, length: Number(run["length"]), batches: batches ?? [], blobs: blobs ?? [] },
-    path,
-  );
+  const from = droppedOf(run);
+  const batches = sql.batches.all(locator, from) as Row[];
+  const blobs = sql.blobs.all(locator, from) as Row[];
+  checkPart({ locator, from, length: Number(run["length"]), batches, blobs }, path);
 }
 
 /** A link is refused where a file is, and a rename replaces it. Some file systems have no links. */
