@@ -223,7 +223,7 @@ export class Disk {
       const run = this.#history.latest(locator);
       if (before !== null) judgeLapse(this.#history, run, before);
       if (!this.#history.leases.isHeld(locator)) judgeFound(this.#history, run);
-      this.#history.leases.granted(process.name, locator, claim);
+      this.#history.leases.granted(process.name, locator, { ...claim, starts: granted.starts });
     }
     return granted;
   }

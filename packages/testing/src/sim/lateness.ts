@@ -58,6 +58,7 @@ export function judgeFound(history: History, run: RunLog | undefined): void {
   // Blocked runs rest for a minute, and a child without a worker waits for its parent.
   const mayRest = history.codeChanges || history.foreign || history.strayed.has(run.runId);
   if (mayRest || !history.known.has(run.workflow) || run.status === "paused" || history.open > 10) return;
+  if (history.leases.hadSuspectSince(healedAt)) return;
   const dueAt = run.status === "running" ? 0 : parkedUntil(history.entries(run));
   const since = Math.max(
     dueAt ?? Infinity,

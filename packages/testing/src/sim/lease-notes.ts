@@ -6,6 +6,9 @@
 /** A driver tries an append that fails a few times before it stops. */
 const refusalsInARow = 4;
 
+/** Starts without progress after which a worker drives a run alone. */
+const startsBeside = 3;
+
 export interface NotedLease {
   readonly owner: string;
   readonly process: string;
@@ -23,6 +26,7 @@ export class LeaseNotes {
   readonly #freedAt = new Map<string, number>();
   readonly #refused = new Map<string, number>();
   readonly #gaveUpAt = new Map<string, number>();
+  #suspectAt = Number.NEGATIVE_INFINITY;
   /** Runs whose lease was extended by an append after it had expired. */
   readonly #late = new Set<string>();
 
@@ -34,8 +38,14 @@ export class LeaseNotes {
   granted(
     process: string,
     locator: string,
-    { owner, ttlMs, extends: extended = false }: { owner: string; ttlMs: number; extends?: boolean },
+    {
+      owner,
+      ttlMs,
+      extends: extended = false,
+      starts = 0,
+    }: { owner: string; ttlMs: number; extends?: boolean; starts?: number },
   ): void {
+    if (starts > startsBeside) this.#suspectAt = this.#now();
     const before = this.#leases.get(locator);
     const isLive = before !== undefined && before.until > this.#now() && before.owner === owner;
     if (!extended) this.#late.delete(locator);
@@ -79,6 +89,11 @@ export class LeaseNotes {
   isHeldBy(process: string, locator: string): boolean {
     const lease = this.#leases.get(locator);
     return lease?.process === process && lease.until > this.#now();
+  }
+
+  /** True when a run was leased that a worker drives alone: others that are due wait for it. */
+  hadSuspectSince(at: number): boolean {
+    return this.#suspectAt >= at;
   }
 
   /** The lease of a run that has expired, and was not released. */

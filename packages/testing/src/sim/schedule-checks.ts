@@ -62,6 +62,8 @@ export class ScheduleDisk {
   readonly #decided = new Set<string>();
   /** Those of them whose schedule was deleted before the run began. */
   readonly #deleted = new Set<string>();
+  /** When each schedule was last deleted. */
+  readonly #deletedAt = new Map<string, number>();
 
   constructor(
     base: ScheduleStore,
@@ -107,6 +109,7 @@ export class ScheduleDisk {
     if (!done || before === undefined) return done;
     if (before.pending !== null) this.#deleted.add(before.pending.runId);
     this.#kept.delete(name);
+    this.#deletedAt.set(name, this.#now());
     this.#history.meet("a schedule that was deleted");
     this.#history.say("disk", `schedule ${name} is deleted`);
     return done;
@@ -124,7 +127,9 @@ export class ScheduleDisk {
   behind(names: readonly string[], time: number, isStuck: (run: RunLog) => boolean): string[] {
     return names.flatMap((name) => {
       const kept = this.#kept.get(name);
-      if (kept === undefined) return [`${name} is not defined`];
+      // A delete that was on its way when faults ended may land after the program has defined it.
+      if (kept === undefined)
+        return (this.#deletedAt.get(name) ?? 0) > time ? [] : [`${name} is not defined`];
       // A later tick may well be queued: runs can take longer than a period.
       const waits = kept.queued !== null && kept.queued < time && !this.#logs(kept.last).some(isStuck);
       const isUp = kept.pending === null && (kept.paused || (kept.after >= time && !waits));
