@@ -362,7 +362,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
-    if (stop.kind === "blocked") this.#outbox.keepPaid();
+    if (stop.kind === "blocked" || this.ending.frozen) this.#outbox.keepPaid();
     this.verdicts.flush();
     if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
     await this.#pause();

@@ -2,7 +2,8 @@
  * The lease of a driver: renewed while it drives, together with a watch on the tail of the journal.
  *
  * lease.1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
- * lease.2. No work starts under a lease that has expired by the driver's own clock: it is renewed first.
+ * lease.2. No work starts under a lease that has expired by the driver's own clock: it is renewed first, and what another
+ *          driver may have recorded meanwhile is read.
  * lease.3. A live driver sees entries from outside: the storage notifies it, or it polls.
  * lease.4. It is renewed when two thirds of it are over, by a timer: a clock that is set back does not lengthen it.
  */
@@ -73,7 +74,7 @@ export class DriverLease {
     this.owned = lease !== null;
     this.#voided = lease?.blocked ?? this.#voided;
     if (lease === null) return null;
-    this.#until = asked + this.#ttlMs;
+    if (this.#driving === null || lease.length === journal.position) this.#until = asked + this.#ttlMs;
     this.#isFresh = true;
     if (this.#giving === "sent") this.#giving = "crossed";
     journal.blocked = null;
@@ -117,13 +118,17 @@ export class DriverLease {
   async renew(): Promise<boolean> {
     for (let tries = 1; this.#driving !== null; tries++) {
       const { journal, events } = this.#driving;
+      const asked = this.#world.now();
       try {
         const lease = await this.acquire(journal);
         // The drive ends, and gave the lease back before this request took it again.
         if (lease !== null && (this.#driving === null || this.#giving === "done")) await this.release();
         else if (lease === null) events.lost();
         // Another driver may have driven the run while our lease was expired: read its entries before any work begins.
-        else if (lease.length !== journal.position) notify(await journal.refresh(), events);
+        else if (lease.length !== journal.position) {
+          notify(await journal.refresh(), events);
+          if (this.owned) this.#until = asked + this.#ttlMs;
+        }
         return lease !== null;
       } catch (error) {
         if (tries >= renewTries) {

@@ -1,8 +1,20 @@
 /** A renewal that is under way when a drive ends. */
 
-import { createApp, durable, type Storage } from "@durable/core";
+import { createApp, durable, type Storage, type StorageLimits, type World } from "@durable/core";
+import type { VirtualWorld } from "@durable/testing";
 import { expect, test } from "vitest";
 import { lab, pause, type Lab } from "../support/behaviour-lab.ts";
+
+/** Limits whose changes wait for `before`. */
+function replacedLimits(base: Lab, { before }: { before: () => Promise<void> }): StorageLimits {
+  const limits = base.storage.limits as StorageLimits;
+  return {
+    slots: () => limits.slots(),
+    read: (name) => limits.read(name),
+    texts: (prefix) => limits.texts(prefix),
+    swap: (...given) => before().then(() => limits.swap(...given)),
+  };
+}
 
 /** A storage whose methods may be replaced. */
 function replaced(base: Lab, more: Partial<Storage>): Storage {
@@ -59,4 +71,34 @@ test("nor does one that arrives between the last append and its reply", async ()
   await base.world.advance(50_000);
   expect(leases).toBe(1);
   expect(await isFree(base)).toBe(true);
+});
+
+test("a driver that gets its lease again starts nothing before it has read what another one recorded", async () => {
+  const base = lab();
+  const { world } = base;
+  const begun = world.now();
+  const until = (at: number): Promise<void> => pause(world, Math.max(0, begun + at - world.now()));
+  // Frozen for 40 s. Then it renews its lease, gets a permit, and last the reply to what it reads.
+  const frozen: World = {
+    ...world,
+    timer: (ms, fire) => world.timer(ms < 1_000 ? ms : Math.max(ms, begun + 40_000 - world.now()), fire),
+  };
+  const storage = replaced(base, {
+    read: async (...given) => {
+      if (world.now() > begun + 1_000) await until(60_000);
+      return base.storage.read(...given);
+    },
+    changed: () => new Promise(() => {}),
+    limits: replacedLimits(base, { before: () => until(45_000) }),
+  });
+  const ran: string[] = [];
+  const appOf = (name: string, more: Partial<Lab>) => {
+    const job = durable("job", (ctx) => ctx.step("work", () => void ran.push(name), { limit: "api" }));
+    return createApp({ ...base, ...more, workflows: [job], limits: { api: { requests: 10 } } });
+  };
+  await appOf("first", { storage, world: frozen as VirtualWorld }).start("job", undefined, { id: "r" });
+  await world.advance(32_000);
+  expect((await appOf("second", {}).advance("r")).status).toBe("completed");
+  await world.advance(60_000);
+  expect(ran).toEqual(["second"]);
 });

@@ -121,7 +121,9 @@ export function judgePermit(
   if (limit === undefined || busy === true || hasKiller(plan) || others >= limit.concurrent) return;
   // A later attempt first waits for a time that another process may have recorded, by its own clock.
   if (body.attempt > 1 && history.clocksMove) return;
-  const since = Math.max(calledAt, permitFreeAt, healedAt + 2 * leaseMs);
+  // A warm run was called before it parked; it asks again once a driver has it.
+  const drivenSince = body.run === undefined ? 0 : history.leases.since(body.run.locator);
+  const since = Math.max(calledAt, drivenSince, permitFreeAt, healedAt + 2 * leaseMs);
   const recent = history.bodies.filter(({ at, key }) => key === body.key && at > now - 3 * limit.perMs);
   // The window may be what it waits for.
   if (recent.length > limit.calls / 2 || now - since <= permitMs + 40 * latencyMs) return;
