@@ -6,7 +6,8 @@
  * B3. Every other package imports core, what its package.json declares, and itself; never another adapter.
  * B4. A relative import stays inside its package.
  * B5. No import cycles in a package; type-only imports and "#default-storage" count as arrows.
- * B6. No source file has more than 300 lines of code: comments and blank lines are not counted.
+ * B6. No source file has more than 300 lines of code: comments and blank lines are not counted. Five files, each of one idea
+ *     that would not be clearer in two, may have 450.
  * B7. In core every arrow points down the list of `floors`, and "#default-storage" is used by runs/host.ts alone.
  * B8. In core no adapter imports another adapter.
  */
@@ -20,6 +21,14 @@ import { declaredDependencies, listPackages, type Package, type Target } from ".
 export type Problem = { readonly file: string; readonly line: number; readonly message: string };
 
 export const maxLines = 300;
+const longLines = 450;
+const long: readonly string[] = [
+  "runs/resume.ts",
+  "journal/journal.ts",
+  "engine/engine.ts",
+  "worker.ts",
+  "adapters/memory.ts",
+];
 const core = "@durable/core";
 const defaultStorage = "#default-storage";
 
@@ -39,7 +48,8 @@ function checkPackage(entry: Package, base: string): Problem[] {
       problems.push({ file: show(file), line, message });
     };
     const lines = codeLines(source);
-    if (lines > maxLines) report(1, `${lines} lines of code, ${maxLines} is the limit: split it by concern`);
+    const most = long.some((name) => show(file).endsWith(`packages/core/src/${name}`)) ? longLines : maxLines;
+    if (lines > most) report(1, `${lines} lines of code, ${most} is the limit: split it by concern`);
     const misplaced = entry.manifest.name === core ? placeComplaint(file) : null;
     if (misplaced !== null) report(1, misplaced);
 

@@ -5,7 +5,6 @@ const groups: readonly PlantedBug[] = [
   {
     name: "branches-share-keys",
     breaks: "group.1",
-    file: "engine/calls/group.ts",
     find: "branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i))),",
     replace: 'branches.map(() => scope.branch(key, "0")),',
     why: "All branches of a group share one key scope.",
@@ -13,7 +12,6 @@ const groups: readonly PlantedBug[] = [
   {
     name: "race-decided-by-time",
     breaks: "group.2",
-    file: "engine/calls/group.ts",
     find: "    void settledOf(group, index, branch).then((result) => {\n      branch.leave();\n      if (outcome.over) return;",
     replace:
       "    void settledOf(group, index, branch).then(async (result) => {\n      branch.leave();\n      await new Promise((resolve) => void engine.world.timer(engine.world.random() * 50, resolve));\n      if (outcome.over) return;",
@@ -22,7 +20,6 @@ const groups: readonly PlantedBug[] = [
   {
     name: "losers-go-on",
     breaks: "group.3",
-    file: "engine/calls/group.ts",
     find: '  close(engine, scope, "abandoned");\n',
     replace: "",
     why: "The scopes of branches that lost a race stay open.",
@@ -30,7 +27,6 @@ const groups: readonly PlantedBug[] = [
   {
     name: "failed-group-goes-on",
     breaks: "group.3",
-    file: "engine/calls/group.ts",
     find: '          close(engine, other, "closed");\n',
     replace: "",
     why: "When one branch of a parallel group has failed, the others continue.",
@@ -41,7 +37,6 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "token-of-another-wait",
     breaks: "suspend.1",
-    file: "engine/calls/suspend.ts",
     find: "keyring.sign(engine.journal.locator, call.wait)",
     replace: "keyring.sign(engine.journal.locator, waitOf(name, engine.journal.nonce))",
     why: "A token that is read before its wait opens names the first wait with that name.",
@@ -49,7 +44,6 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "verdict-not-recorded",
     breaks: "suspend.2",
-    file: "engine/calls/suspend.ts",
     find: "    this.engine.write(fact);\n",
     replace:
       "    this.outcome.resolve(decode(this.engine.journal.state.wait(this.wait).answer?.value ?? null, this.where));\n",
@@ -58,7 +52,6 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "bad-answer-ends-the-wait",
     breaks: "suspend.3",
-    file: "engine/calls/suspend.ts",
     find: "      if (this.#judging === null) this.#await();\n      return;",
     replace: "      return;",
     why: "After an invalid answer the wait no longer waits for a valid one.",
@@ -66,7 +59,6 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "latest-answer-first",
     breaks: "suspend.3",
-    file: "engine/calls/suspend.ts",
     find: "answers.find(({ seq }) => seq > this.#judged)",
     replace: "answers.findLast(({ seq }) => seq > this.#judged)",
     why: "Of several answers that wait for their check, the last one is checked first.",
@@ -74,7 +66,6 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "bad-answer-accepted",
     breaks: "suspend.3",
-    file: "engine/calls/suspend.ts",
     find: "if (!result.ok) return result.issues;",
     replace: "if (!result.ok) return { value: encode(value, this.where) };",
     why: "An answer that does not fit the schema is accepted.",
@@ -85,7 +76,7 @@ const steps: readonly PlantedBug[] = [
   {
     name: "record-not-decoded",
     breaks: "attempts.1",
-    file: "engine/calls/step.ts",
+    beside: "class StepCall",
     find: "this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));",
     replace: "this.outcome.resolve(settlement.value);",
     why: "The code gets the encoded form of a value instead of the value.",
@@ -97,7 +88,6 @@ const steps: readonly PlantedBug[] = [
   {
     name: "failed-attempt-not-counted",
     breaks: "attempts.2",
-    file: "engine/calls/step.ts",
     find: "return (this.record?.failures ?? 0) + 1;",
     replace: "return Math.max(1, Math.min(2, (this.record?.failures ?? 0) + 1));",
     why: "The third attempt and all later ones get the number 2.",
@@ -105,7 +95,6 @@ const steps: readonly PlantedBug[] = [
   {
     name: "retry-not-recorded",
     breaks: "attempts.2",
-    file: "engine/calls/attempts.ts",
     find: 'this.#engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });',
     replace:
       'this.#engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });\n    this.start(attempted.attempt + 1);',
@@ -114,7 +103,6 @@ const steps: readonly PlantedBug[] = [
   {
     name: "bare-cause-thrown",
     breaks: "attempts.3",
-    file: "engine/calls/attempts.ts",
     find: '    return recordedError(\n      "step-failed",',
     replace:
       '    if (cause instanceof Error) return cause as never;\n    return recordedError(\n      "step-failed",',
@@ -126,7 +114,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "no-mac-check",
     breaks: "resume.1",
-    file: "journal/tokens.ts",
     find: "if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;",
     replace: "",
     why: "A token is accepted without a check of its signature.",
@@ -134,7 +121,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "double-resume",
     breaks: "resume.2",
-    file: "runs/resume.ts",
     find: `  if (settled === "resolved" || answers.some(isValid(state))) return "duplicate";
   if (settled !== null || journal.state.end !== null || journal.state.undone) return "expired";`,
     replace: `  if (journal.state.end !== null) return "expired";
@@ -144,7 +130,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "duplicate-read-as-expired",
     breaks: "resume.2",
-    file: "runs/resume.ts",
     find: 'if (settled === "resolved" || answers.some(isValid(state)))',
     replace: "if (answers.some(isValid(state)))",
     why: "A second answer to a wait gets `expired` instead of `duplicate`.",
@@ -152,7 +137,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "unchecked-answer-refuses-the-next",
     breaks: "resume.2",
-    file: "runs/resume.ts",
     find: "answers.some(isValid(state))",
     replace: "answers.length > 0",
     why: "An answer is refused as a duplicate while an invalid one waits for its check, and both are gone.",
@@ -160,7 +144,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "resume-before-those-recorded",
     breaks: "resume.2",
-    file: "runs/resume.ts",
     find: "if (answers.length > 0) return answeredFact(journal, answer);",
     replace: "",
     why: "An answer by resume settles its wait before the verdicts on the answers that were recorded before it.",
@@ -172,7 +155,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "acknowledged-before-written",
     breaks: "resume.3",
-    file: "runs/resume.ts",
     find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : uncheckedRefusal(journal, answer, host.world.now());',
     replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
     why: "A delivered answer is acknowledged while its append is in flight.",
@@ -180,7 +162,6 @@ const answers: readonly PlantedBug[] = [
   {
     name: "wake-before-write",
     breaks: "resume.3",
-    file: "runs/resume.ts",
     find: "const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });",
     replace: `void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});
   const appended = { kind: "landed", entries: [] };`,
@@ -192,7 +173,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "polls-once",
     breaks: "worker.1",
-    file: "due-work.ts",
     find: "const cancel = world.timer(ms * (0.9 + 0.2 * world.random()), look);",
     replace: "const cancel = () => {};",
     why: "A worker asks for due runs only when it starts and when a run ends.",
@@ -200,7 +180,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "no-places",
     breaks: "worker.2",
-    file: "worker.ts",
     find: "this.#places = options.concurrency ?? 10;",
     replace: "this.#places = 1 + (options.concurrency ?? 10);",
     why: "A worker drives more runs at a time than its concurrency allows.",
@@ -208,7 +187,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "stop-hands-nothing-on",
     breaks: "worker.3",
-    file: "worker.ts",
     find: "const given = { signal, hooks",
     replace: "const given = { hooks",
     why: "A worker that was asked to end continues to drive its runs.",
@@ -216,7 +194,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "killer-never-suspected",
     breaks: "worker.4",
-    file: "worker.ts",
     find: ", ...this.#suspects.optionsOf(alone) };",
     replace: " };",
     why: "A run that kills its worker every time is tried forever.",
@@ -224,7 +201,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "suspects-forgotten",
     breaks: "worker.4",
-    file: "worker.ts",
     find: "const suspect = this.active === 0 ?",
     replace: "const suspect = this.active < 0 ?",
     why: "Once a run is suspected, the worker takes no further runs.",
@@ -232,7 +208,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "claims-more-than-places",
     breaks: "due-work.1",
-    file: "due-work.ts",
     find: "limit: free, quietMs });",
     replace: "limit: free + 10, quietMs });",
     why: "A worker claims runs that it has no place for, and other workers cannot take them.",
@@ -240,7 +215,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "claims-for-ever",
     breaks: "due-work.1",
-    file: "due-work.ts",
     find: "const quietMs = 5_000;",
     replace: "const quietMs = 10 ** 12;",
     why: "Runs that a dead worker has claimed are never driven.",
@@ -248,7 +222,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "trusts-notices",
     breaks: "due-work.2",
-    file: "due-work.ts",
     find: "const ms = listens ? this.#idleMs(sweepMs)",
     replace: "const ms = listens ? 10 ** 12",
     why: "A worker that waits for notices never looks without one, and a lost notice strands a run.",
@@ -256,7 +229,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "claimed-again-dropped",
     breaks: "worker.1",
-    file: "worker.ts",
     find: "if (this.#active.has(runId)) this.#again.add(runId);",
     replace: "if (this.#active.has(runId)) continue;",
     why: "A run that is due again while its last drive still ends waits until its claim ends.",
@@ -268,7 +240,6 @@ const worker: readonly PlantedBug[] = [
   {
     name: "follows-every-notice",
     breaks: "due-work.3",
-    file: "due-work.ts",
     find: "Math.min(fruitlessMs * 2 ** (this.#fruitless - 1), this.#options.intervalMs)",
     replace: "fruitlessMs",
     why: "A storage that announces work which is not there keeps a worker in a busy loop.",

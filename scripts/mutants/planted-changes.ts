@@ -10,7 +10,6 @@ export const plantedInChanges: readonly PlantedBug[] = [
   {
     name: "change-begins-beside-others",
     breaks: "changes.1",
-    file: "engine/changes.ts",
     find: "if (!this.#doubt.over) return null;",
     replace: "if (!this.#doubt.over) return fresh;",
     why: "A changed call is asked, and paid for, before the run is blocked.",
@@ -19,7 +18,6 @@ export const plantedInChanges: readonly PlantedBug[] = [
   {
     name: "change-judged-at-once",
     breaks: "changes.2",
-    file: "engine/changes.ts",
     find: "const stillMs = 1_000;",
     replace: "const stillMs = 0;",
     why: "A strand that is slow to ask for its record blocks the strand beside it.",
@@ -28,7 +26,6 @@ export const plantedInChanges: readonly PlantedBug[] = [
   {
     name: "kept-outcome-claimed-again",
     breaks: "changes.3",
-    file: "engine/replay.ts",
     find: "      this.call(entry.kept);\n",
     replace: "",
     why: "The next life of the run takes a record that was kept for one that nothing asks for.",

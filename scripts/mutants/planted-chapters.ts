@@ -7,7 +7,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "first-input-forgotten",
     breaks: "chapters.1",
-    file: "runs/chapter-start.ts",
     find: "first: journal.firstInput,",
     replace: 'first: "",',
     why: "A start with the first input of a run is refused once the run is in its second chapter.",
@@ -16,7 +15,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "chapter-in-a-shared-batch",
     breaks: "chapters.1",
-    file: "engine/engine.ts",
     find: 'if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);',
     replace: "",
     why: "The last records of a chapter and the beginning of the next are one batch, so a reader of the chapter gets both.",
@@ -24,7 +22,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "chapter-with-the-nonce-before",
     breaks: "chapters.2",
-    file: "runs/chapters.ts",
     find: "const nonce = newNonce(engine.world, `${runId} ${journal.chapter + 1}`);",
     replace: "const nonce = journal.nonce ?? newNonce(engine.world, `${runId} ${journal.chapter + 1}`);",
     why: "A chapter has the tokens and idempotency keys of the one before.",
@@ -32,7 +29,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "chapter-leaves-its-children",
     breaks: "chapters.3",
-    file: "runs/chapters.ts",
     find: "if (child !== undefined) {",
     replace: 'if (child === "") {',
     why: "A chapter begins before a child of the one before has ended, and the child has no parent any longer.",
@@ -40,7 +36,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "page-not-turned",
     breaks: "journal.7",
-    file: "journal/journal.ts",
     find: "    this.state = new RunState();\n    this.#inherited = null;",
     replace: "    this.#inherited = null;",
     why: "In the process that ended a chapter, calls of the next one find the records of the old one.",
@@ -48,7 +43,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "chapters-dropped-under-a-fork",
     breaks: "memory.5",
-    file: "adapters/memory.ts",
     find: "if (readers.some(({ head }) => readsFrom(head, locator) < before))",
     replace: "if (readers.length > 1_000)",
     why: "Chapters are dropped although a fork reads them.",
@@ -59,7 +53,6 @@ const suspects: readonly PlantedBug[] = [
   {
     name: "suspect-driven-beside-others",
     breaks: "suspects.1",
-    file: "worker.ts",
     find: "const suspect = this.active === 0 ? this.#suspects.take() : null;",
     replace: "const suspect = this.#suspects.take();",
     why: "A run that may kill its process is driven while other runs are active.",
@@ -71,7 +64,6 @@ const suspects: readonly PlantedBug[] = [
   {
     name: "worst-suspect-first",
     breaks: "suspects.2",
-    file: "runs/suspects.ts",
     find: "toSorted(([, a], [, b]) => a - b)",
     replace: "toSorted(([, a], [, b]) => b - a)",
     why: "The run that kills its process is driven before the runs that only were beside it.",

@@ -11,7 +11,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "fork-before-its-parent",
     breaks: "copy.1",
-    file: "copy/one-run.ts",
     find: "  for (const ancestor of read.head.ancestors) await parts.ancestor(ancestor, read);\n",
     replace: "",
     why: "A fork arrives without the runs that it reads, or before them.",
@@ -20,7 +19,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "deleted-run-shown",
     breaks: "copy.1",
-    file: "copy/copy-runs.ts",
     find: "    if (exposed) this.#exposed.add(source.locator);\n",
     replace: "",
     why: "The target lists a run that was deleted in the source and is kept only for its forks.",
@@ -29,7 +27,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "copied-newest-first",
     breaks: "copy.2",
-    file: "copy/copy-runs.ts",
     find: "for (const page of pages.toReversed())",
     replace: "for (const page of pages)",
     why: "Lists of the target have the pages of the source in another order.",
@@ -38,7 +35,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "created-out-of-turn",
     breaks: "copy.2",
-    file: "copy/one-run.ts",
     find: "  if (start === 0) await turn();\n",
     replace: "",
     why: "Runs that are copied at the same time are created as their reads end.",
@@ -47,7 +43,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "shown-run-deleted",
     breaks: "copy.3",
-    file: "copy/one-run.ts",
     find: "exposed: source.deleted && before.deleted !== true && !shows,",
     replace: "exposed: source.deleted && before.deleted !== true,",
     why: "A run that the target shows under its name is deleted there, because it was deleted in the source.",
@@ -56,7 +51,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "one-refusal-stops-all",
     breaks: "copy.4",
-    file: "copy/copy-runs.ts",
     find: "if (!DurableError.is(error) || !isOfRun(error)) throw error;",
     replace: "throw error;",
     why: "One run that differs in the target keeps all others from being copied.",
@@ -65,7 +59,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "note-left-behind",
     breaks: "copy-run.1",
-    file: "copy/one-run.ts",
     find: "if (blocked !== undefined) return to.note?.(locator, blocked);",
     replace: "if (blocked !== undefined) return;",
     why: "A blocked run is listed as running in the target.",
@@ -74,7 +67,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "other-batch-continued",
     breaks: "copy-run.2",
-    file: "copy/compare.ts",
     find: "if (position >= source.first && text !== source.batchAt(position))\n      throw refusal",
     replace: "if (position < source.first && text !== source.batchAt(position))\n      throw refusal",
     why: "Batches are appended to a journal that has another batch before them.",
@@ -83,12 +75,10 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "part-of-a-run-is-due",
     breaks: "copy-run.3",
-    file: "copy/source.ts",
     find: "return { ...head, wakeAt: null, ",
     replace: "return { ...head, ",
     also: [
       {
-        file: "copy/one-run.ts",
         find: "lease: isLast ? null : { owner, ttlMs: leaseMs },",
         replace: "lease: null,",
       },
@@ -99,7 +89,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "not-read-back",
     breaks: "copy-run.4",
-    file: "copy/one-run.ts",
     find: "  assertCopied(source, after);\n",
     replace: "",
     why: "A run counts as copied although the target returns something else.",
@@ -108,7 +97,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "fillers-kept",
     breaks: "copy-run.5",
-    file: "copy/one-run.ts",
     find: "if (fills && position >= first && (position === first || position === start))",
     replace: "if (fills && position < 0)",
     why: "The target has texts where the source has dropped batches.",
@@ -117,7 +105,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "lost-reply-counts-as-failure",
     breaks: "copy-run.6",
-    file: "copy/one-run.ts",
     find: "    if (batches[0] === request.batch) return;\n",
     replace: "",
     why: "A copy fails although its append has landed.",
@@ -126,7 +113,6 @@ export const plantedInCopies: readonly PlantedBug[] = [
   {
     name: "blobs-of-all-chapters-first",
     breaks: "copy-blobs.1",
-    file: "copy/blobs.ts",
     find: "if (inside.length > 0) return inside[inside.length >> 1] ?? null;",
     replace: "if (inside.length < 0) return null;",
     why: "A chapter is read without the blobs that its batches name.",

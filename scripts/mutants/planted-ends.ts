@@ -5,12 +5,10 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "cancel-replaces-a-failure",
     breaks: "fold.5",
-    file: "journal/fold.ts",
     find: "    if (this.undoing === null) this.#learnUndoable(entry);\n",
     replace: "    this.#learnUndoable(entry);\n",
     also: [
       {
-        file: "runs/cancel.ts",
         find: "(force || !journal.state.undone)",
         replace: '(force || journal.state.undoing?.kind !== "run.cancelling")',
       },
@@ -20,7 +18,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "fork-inherits-what-undid",
     breaks: "lineage.4",
-    file: "journal/lineage.ts",
     find: "const counted = beforeUndo(afterRetries(own));",
     replace: "const counted = afterRetries(own);",
     why: "A fork inherits the end of its parent's clean-up, and never does its own.",
@@ -32,7 +29,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "code-goes-on-after-its-end",
     breaks: "ending.1",
-    file: "engine/engine.ts",
     find: "this.replay.next(this.ending.codeEnd)",
     replace: "this.replay.next()",
     why: "The code gets results that were recorded after it had been cancelled.",
@@ -44,7 +40,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "undone-beside-its-work",
     breaks: "ending.2",
-    file: "engine/ending.ts",
     find: "    if (!isIdle) {\n      this.linger();\n      return false;\n    }\n",
     replace: "",
     why: "A step is undone while its work is still running.",
@@ -56,7 +51,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "late-result-written",
     breaks: "ending.3",
-    file: "engine/ending.ts",
     find: "return !this.abandoned || this.undo?.owns(fact) === true;",
     replace: "return !this.abandoned || this.undo !== null;",
     why: "The result of abandoned work is recorded after the step was undone.",
@@ -68,7 +62,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "undoing-before-the-code-says-how",
     breaks: "ending.4",
-    file: "engine/engine.ts",
     find: "if (this.ending.isBehind(this)) return this.#pause();",
     replace: "",
     why: "A run whose code awaits a timer of its own is blocked, because the code did not say yet how a step is undone.",
@@ -80,7 +73,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "work-before-its-clean-up",
     breaks: "fresh-calls.1",
-    file: "engine/fresh-calls.ts",
     find: "if (holds && beginsWork(call)) held.push(call);",
     replace: "if (false) held.push(call);",
     why: "Work begins before the clean-up that was registered for it is durable.",
@@ -92,7 +84,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "undone-in-order-of-start",
     breaks: "undo.1",
-    file: "engine/stop.ts",
     find: 'all || call === "step").toReversed()',
     replace: 'all || call === "step")',
     why: "What began first is undone first.",
@@ -100,7 +91,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "missing-compensation-skipped",
     breaks: "undo.2",
-    file: "engine/undo.ts",
     find: "if (known === undefined && !done) return this.#engine.block(",
     replace:
       "if (known === undefined && !done) continue;\n      if (known === null) return this.#engine.block(",
@@ -113,7 +103,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "compensations-share-a-key",
     breaks: "undo.3",
-    file: "engine/undo.ts",
     find: 'step(engine, { scope, name: "compensate" }, work, {}),',
     replace: 'step(engine, { scope: engine.ending.undoing, name: "compensate" }, work, {}),',
     why: "Compensations are numbered, and after a crash one is taken for another.",
@@ -121,7 +110,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "first-failure-stops-the-undoing",
     breaks: "undo.4",
-    file: "engine/undo.ts",
     find: "      this.#uncompensated.push(key);\n",
     replace: "      this.#uncompensated.push(key);\n      return new Promise(() => {});\n",
     why: "After a compensation that failed for good, nothing more is undone.",
@@ -129,7 +117,6 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "cancel-forgets-the-clean-up",
     breaks: "cancel.3",
-    file: "runs/cancel.ts",
     find: "return !force && state.undoable.size > 0;",
     replace: "return force && state.undoable.size > 0;",
     why: "A cancel ends a run at once, although it has something to clean up.",

@@ -5,7 +5,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "settles-from-work",
     breaks: "engine.1",
-    file: "engine/calls/step.ts",
     find: "const output = await this.parts.work(info);",
     replace:
       "const output = await this.parts.work(info);\n    this.outcome.resolve(decode(encode(output, this.where), this.where));",
@@ -14,7 +13,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "microtasks-not-drained",
     breaks: "engine.2",
-    file: "engine/engine.ts",
     find: "else if (this.#moving) await this.world.drain();",
     replace: "else if (this.#moving) await Promise.resolve();",
     why: "The next settlement is delivered while code that follows from the previous one is still running.",
@@ -22,7 +20,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "work-starts-at-the-call",
     breaks: "engine.3",
-    file: "engine/engine.ts",
     find: "    this.#fresh.list.push(call);\n",
     replace: "    if (this.replay.record(call.key)?.settled !== true) queueMicrotask(() => call.begin());\n",
     why: "Work starts before recorded settlements that may close it are delivered.",
@@ -30,7 +27,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "suspension-throws",
     breaks: "law 6",
-    file: "engine/timers.ts",
     find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  /** The earliest",
     replace:
       '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  /** The earliest',
@@ -39,7 +35,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "parks-with-work-under-way",
     breaks: "engine.4",
-    file: "engine/engine.ts",
     find: "if (this.#idleWork && !this.#outbox.appending) return this.#rest();",
     replace: "if (!this.#outbox.appending) return this.#rest();",
     why: "The loop parks the run while work is still running.",
@@ -47,7 +42,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "abandoned-at-once",
     breaks: "engine.5",
-    file: "engine/ending.ts",
     find: "this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs, () => {",
     replace: "this.#cancelLinger ??= this.#run.world.timer(0, () => {",
     why: "Work that still runs when the workflow function settles is abandoned without the time that it is given.",
@@ -60,7 +54,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "end-waits-for-abandoned-work",
     breaks: "engine.5",
-    file: "engine/ending.ts",
     find: "this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs, () => {",
     replace: "this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs * 1_000, () => {",
     why: "The end of a run waits much longer for work that its workflow no longer waits for.",
@@ -72,7 +65,6 @@ const loop: readonly PlantedBug[] = [
   {
     name: "end-abandons-a-cancel",
     breaks: "ending.2",
-    file: "engine/ending.ts",
     find: "this.abandoned && abandonable && this.undo === null",
     replace: "this.abandoned && this.undo === null",
     why: "A run ends while the cancel of a child is still under way, and nothing tries it again.",
@@ -84,12 +76,10 @@ const loop: readonly PlantedBug[] = [
   {
     name: "blocked-run-writes",
     breaks: "engine.6",
-    file: "engine/engine.ts",
-    find: '    if (stop.kind === "blocked") this.#outbox.keepPaid();\n',
-    replace: "",
+    find: 'if (stop.kind === "blocked" || this.ending.frozen) this.#outbox.keepPaid();',
+    replace: "if (this.ending.frozen) this.#outbox.keepPaid();",
     also: [
       {
-        file: "engine/engine.ts",
         find: "if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
         replace: "if (this.#stop !== null) return;",
       },
@@ -107,7 +97,6 @@ const replay: readonly PlantedBug[] = [
   {
     name: "held-out-of-order",
     breaks: "replay.1",
-    file: "engine/replay.ts",
     find: "this.#ready.push(held.seq, held);",
     replace: "this.#ready.push(-held.seq, held);",
     why: "Among settlements that waited for their calls, the highest position is delivered first.",
@@ -120,7 +109,6 @@ const replay: readonly PlantedBug[] = [
   {
     name: "latest-first",
     breaks: "replay.1",
-    file: "engine/replay.ts",
     find: "this.#queue.push(entry);",
     replace: "this.#queue.splice(this.#cursor, 0, entry);",
     why: "Among undelivered settlements, the highest position is delivered first.",
@@ -128,7 +116,6 @@ const replay: readonly PlantedBug[] = [
   {
     name: "settled-key-begins-again",
     breaks: "replay.2",
-    file: "engine/replay.ts",
     find: "      record.settled = true;\n",
     replace: "",
     why: "A settled key is not recognized as settled, and its work runs again.",
@@ -136,7 +123,6 @@ const replay: readonly PlantedBug[] = [
   {
     name: "second-settlement-counts",
     breaks: "replay.2",
-    file: "engine/replay.ts",
     find: "if (isSettlement(entry) && !record.settled) {",
     replace: "if (isSettlement(entry)) {",
     why: "A key that settles again is delivered again.",
@@ -146,7 +132,6 @@ const replay: readonly PlantedBug[] = [
   {
     name: "early-answer-dropped",
     breaks: "replay.3",
-    file: "engine/replay.ts",
     find: "if (settlement !== undefined) this.#held.set(settlement.key, settlement);",
     replace: "",
     why: "A settlement that comes before its call is dropped.",
@@ -157,7 +142,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "settled-meanwhile-dropped",
     breaks: "outbox.1",
-    file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);\n    else this.#queue = [];',
     why: "Outcomes that settle while an append is in flight are dropped instead of written with the next append.",
@@ -165,7 +149,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "flushes-side-by-side",
     breaks: "outbox.1",
-    file: "engine/outbox.ts",
     find: "    if (this.#appending) return;\n",
     replace: "",
     why: "A second append begins while one is in flight.",
@@ -173,7 +156,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "riders-go-last",
     breaks: "outbox.2",
-    file: "engine/outbox.ts",
     find: "const ready = [...this.#withNext, ...this.#ready()];",
     replace: "const ready = [...this.#ready(), ...this.#withNext];",
     why: "The opening entry of a group comes after the entries of its branches.",
@@ -181,7 +163,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "riders-dropped-by-a-conflict",
     breaks: "outbox.2",
-    file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace:
       'if (appended.kind === "absorbed") this.#queue.unshift(...facts.filter(({ fact }) => !/parallel|race/.test(fact.kind)));',
@@ -190,7 +171,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "timers-overtake-verdicts",
     breaks: "outbox.3",
-    file: "engine/outbox.ts",
     find: "!(pending && settles && !isVerdict(fact))",
     replace: "true",
     why: "A timer is written before the check of an earlier answer is recorded.",
@@ -198,7 +178,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "lost-time-out-written",
     breaks: "outbox.3",
-    file: "engine/outbox.ts",
     find: 'return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};',
     replace: "return {};",
     why: "A timeout that lost against an answer is still written after it.",
@@ -206,7 +185,6 @@ const outbox: readonly PlantedBug[] = [
   {
     name: "park-outlives-a-conflict",
     breaks: "outbox.4",
-    file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...batch);',
     why: "A park or an end that met an answer is still written after it.",
@@ -217,7 +195,6 @@ const verdicts: readonly PlantedBug[] = [
   {
     name: "quick-checks-overtake",
     breaks: "verdicts.1",
-    file: "engine/verdicts.ts",
     find: "if (verdict?.write === null) return;",
     replace: `if (verdict?.write === null) {
         const [known, quick] = [...this.#open].find(([, { write }]) => write !== null) ?? [];
@@ -235,7 +212,6 @@ const verdicts: readonly PlantedBug[] = [
   {
     name: "one-check-holds-nothing-back",
     breaks: "verdicts.2",
-    file: "engine/verdicts.ts",
     find: "return this.#open.size > 0;",
     replace: "return this.#open.size > 1;",
     why: "A result or a timer is written while an answer that was recorded before it is checked.",
@@ -246,13 +222,11 @@ const hold: readonly PlantedBug[] = [
   {
     name: "lease-decides",
     breaks: "lease.1",
-    file: "adapters/memory.ts",
     find: "if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     replace:
       "if (gone || ((kept === undefined ? 0 : lengthOf(kept)) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
     also: [
       {
-        file: "adapters/memory.ts",
         find: "{ position, blobs = [], head, revives } = request",
         replace: "{ position, blobs = [], head, revives, lease } = request",
       },
@@ -262,7 +236,6 @@ const hold: readonly PlantedBug[] = [
   {
     name: "works-without-lease",
     breaks: "lease.2",
-    file: "engine/engine.ts",
     find: "if (!lease.valid) return void (await lease.renew());",
     replace: "",
     why: "Work starts under an expired lease.",
@@ -270,7 +243,6 @@ const hold: readonly PlantedBug[] = [
   {
     name: "never-looks",
     breaks: "lease.3",
-    file: "engine/lease.ts",
     find: "if (driving === null || this.#watching) return;",
     replace: "if (driving === null || !this.#watching) return;",
     why: "A live driver never reads entries from outside.",
@@ -282,7 +254,6 @@ const hold: readonly PlantedBug[] = [
   {
     name: "renews-by-the-clock",
     breaks: "lease.4",
-    file: "engine/lease.ts",
     find: "const isOld = !isFirst && !this.#isFresh;",
     replace: "const isOld = false;",
     why: "After its clock was set back by an hour, a driver renews nothing for an hour, and others take its runs.",
@@ -290,7 +261,6 @@ const hold: readonly PlantedBug[] = [
   {
     name: "renews-too-late",
     breaks: "lease.4",
-    file: "engine/lease.ts",
     find: "this.#pulse(this.#ttlMs / 3);",
     replace: "this.#pulse(this.#ttlMs);",
     why: "A lease has ended when its renewal arrives, so that a second driver can take a run that is worked on.",

@@ -5,7 +5,7 @@ const tags: readonly PlantedBug[] = [
   {
     name: "tag-with-an-append",
     breaks: "tag.1",
-    file: "engine/calls/tag.ts",
+    beside: "tag.1.",
     find: "    engine.writeWithNext({",
     replace: "    engine.write({",
     why: "A change of tags causes an append of its own.",
@@ -17,7 +17,6 @@ const tags: readonly PlantedBug[] = [
   {
     name: "tag-recorded-again",
     breaks: "tag.2",
-    file: "engine/calls/tag.ts",
     find: "  const isRecorded = engine.replay.record(key) !== undefined;",
     replace: "  const isRecorded = false;",
     why: "Every replay records the changes of tags again.",
@@ -29,7 +28,6 @@ const tags: readonly PlantedBug[] = [
   {
     name: "tags-counted-by-the-head",
     breaks: "tag.3",
-    file: "engine/calls/tag.ts",
     find: "  const after = new Set(names);",
     replace: "  const after = new Set(Object.keys(engine.journal.state.summary.tags ?? {}));",
     why: "Whether there are too many tags depends on what the head has, so replay may throw elsewhere.",
@@ -44,7 +42,6 @@ const spawned: readonly PlantedBug[] = [
   {
     name: "spawned-before-its-entry",
     breaks: "spawn.1",
-    file: "engine/calls/spawn.ts",
     find: "    const opened = this.record?.opened === true;",
     replace: "    const opened = true;",
     why: "A spawned run begins although its parent has not recorded it.",
@@ -52,7 +49,6 @@ const spawned: readonly PlantedBug[] = [
   {
     name: "spawned-under-a-new-id",
     breaks: "spawn.2",
-    file: "runs/spawn.ts",
     find: "recorded?.child ?? id ?? childIdOf(parent.runId, key, parent.nonce);",
     replace: "id ?? childIdOf(host.world.id(), key, parent.nonce);",
     why: "A driver that takes over spawns a second run.",
@@ -60,7 +56,6 @@ const spawned: readonly PlantedBug[] = [
   {
     name: "spawned-in-the-end",
     breaks: "spawn.3",
-    file: "runs/spawn.ts",
     find: "    await record(",
     replace: "    void record(",
     why: "The workflow gets the id of a run that may never be recorded.",
@@ -71,7 +66,6 @@ const workers: readonly PlantedBug[] = [
   {
     name: "worker-of-every-workflow",
     breaks: "worker.5",
-    file: "worker.ts",
     find: "const { workflows = app.workflows, versions } = options;",
     replace: "const [workflows, versions] = [app.workflows, options.versions];",
     why: "A worker that is kept to some workflows takes runs of all.",
@@ -79,7 +73,6 @@ const workers: readonly PlantedBug[] = [
   {
     name: "worker-of-every-version",
     breaks: "worker.5",
-    file: "due-work.ts",
     find: "    const { workflows, versions: version } = this.#options;\n    const paused",
     replace:
       "    const { workflows } = this.#options;\n    const version = undefined as readonly string[] | undefined;\n    const paused",

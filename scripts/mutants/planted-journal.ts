@@ -5,7 +5,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "look-not-taken-in",
     breaks: "journal.1",
-    file: "journal/journal.ts",
     find: "return this.#turns.take(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
     replace:
       "return this.#turns.take(async () => { if (this.position > 0) { await this.#storage.read(this.locator, this.position); return []; } return (await this.#tail()).flatMap(({ entries }) => entries); });",
@@ -14,7 +13,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "stale-decision",
     breaks: "journal.1",
-    file: "journal/journal.ts",
     find: "if (this.position !== position)",
     replace: "if (this.position < 0)",
     why: "A batch is written although new entries were read after its writer had decided.",
@@ -27,7 +25,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "two-appends-in-flight",
     breaks: "journal.2",
-    file: "values/turns.ts",
     find: "const result = this.#last === null ? work() : this.#last.then(work);",
     replace: "const result = work();",
     why: "Reads and appends of one journal overlap, so its own batch may be added to it twice.",
@@ -35,7 +32,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "free-slot-means-landed",
     breaks: "journal.3",
-    file: "journal/journal.ts",
     find: "if (tail.length === 0) return null;",
     replace: 'if (tail.length === 0) return { kind: "landed", entries: [] };',
     why: "After an unknown outcome a free position is taken for success, and the batch is lost.",
@@ -43,7 +39,7 @@ const journal: readonly PlantedBug[] = [
   {
     name: "retry-under-a-new-id",
     breaks: "journal.3",
-    file: "journal/journal.ts",
+    beside: "class RunJournal",
     find: "await backOff(this.#world, tries);\n      }",
     replace: "await backOff(this.#world, tries);\n        return this.#append(facts, options);\n      }",
     why: "After an unknown outcome the append is retried under a new write id, so a first try that arrives late is not recognized.",
@@ -51,17 +47,14 @@ const journal: readonly PlantedBug[] = [
   {
     name: "absorbs-other-drivers",
     breaks: "journal.4",
-    file: "journal/journal.ts",
     find: "const others = tail.some(({ batch }) => !batch.outside && batch.driver !== this.driver);",
     replace: "const others = false;",
     also: [
       {
-        file: "journal/journal.ts",
         find: "this.lost ||= this.driven && !batch.outside && batch.driver !== this.driver;",
         replace: "",
       },
       {
-        file: "engine/lease.ts",
         find: "if (entries.some((entry) => !entry.outside)) events.lost();\n  else events.moved();",
         replace: "events.moved();",
       },
@@ -71,7 +64,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "lost-driver-writes",
     breaks: "journal.5",
-    file: "journal/journal.ts",
     find: 'if (!outside && (this.lost || this.state.end !== null)) return { kind: "lost" };',
     replace: "",
     why: "A driver that has seen another driver's batch, or the end, still appends.",
@@ -83,7 +75,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "thin-read-taken",
     breaks: "journal.6",
-    file: "journal/journal.ts",
     find: "if (this.position + batches.length !== length)",
     replace: "if (this.position < 0)",
     why: "A reply without its last batches is taken for the whole journal.",
@@ -95,7 +86,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "shrunken-journal-taken",
     breaks: "journal.6",
-    file: "journal/journal.ts",
     find: "if (length < this.position) throw regressed(this.runId, this.position, length === 0);",
     replace: "if (length < this.position) return [];",
     why: "A journal that lost acknowledged batches is driven as if nothing had happened.",
@@ -107,7 +97,6 @@ const journal: readonly PlantedBug[] = [
   {
     name: "state-of-the-chapter-before",
     breaks: "journal.7",
-    file: "journal/journal.ts",
     find: "    this.size = 0;\n    this.state = new RunState();\n",
     replace: "    this.size = 0;\n",
     why: "The driver of the next chapter still has the waits and children of the chapter before.",
@@ -122,7 +111,6 @@ const entries: readonly PlantedBug[] = [
   {
     name: "outside-not-marked",
     breaks: "batch.1",
-    file: "journal/batch.ts",
     find: `\${outside ? ',"outside":true' : ""}`,
     replace: "",
     why: "A batch is not marked as written from outside.",
@@ -130,7 +118,6 @@ const entries: readonly PlantedBug[] = [
   {
     name: "attempt-number-not-read",
     breaks: "attempts.2",
-    file: "journal/batch.ts",
     find: 'raw["attempt"] = typeof attempt === "number" ? attempt : 1;',
     replace: 'raw["attempt"] = 1;',
     why: "The number of an attempt is written but not read back.",
@@ -142,7 +129,6 @@ const entries: readonly PlantedBug[] = [
   {
     name: "one-id-for-all-batches",
     breaks: "batch.2",
-    file: "journal/journal.ts",
     find: "const writeId = `${this.driver}.${++this.#writes}`;",
     replace: "const writeId = `${this.driver}.${Math.min(1, ++this.#writes)}`;",
     why: "Two batches of one driver have the same write id.",
@@ -150,7 +136,6 @@ const entries: readonly PlantedBug[] = [
   {
     name: "fork-counts-from-one",
     breaks: "entry.1",
-    file: "journal/journal.ts",
     find: "this.#seq = forked.base;",
     replace: "",
     why: "A fork numbers its own entries from 1, so positions in inherited entries get a different meaning.",
@@ -161,7 +146,6 @@ const folds: readonly PlantedBug[] = [
   {
     name: "answer-leaves-run-parked",
     breaks: "fold.1",
-    file: "journal/fold.ts",
     find: '  wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);\n  summary.status = isPaused ? "paused" : waits ? "suspended" : "running";',
     replace:
       '  if (fact.kind !== "suspend.answered") {\n    wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);\n    summary.status = isPaused ? "paused" : waits ? "suspended" : "running";\n  }',
@@ -170,7 +154,6 @@ const folds: readonly PlantedBug[] = [
   {
     name: "cancel-is-no-end",
     breaks: "fold.2",
-    file: "journal/fold.ts",
     find: "if (ends) this.end = entry;",
     replace: 'if (ends && entry.kind !== "run.cancelled") this.end = entry;',
     why: "Entries after a cancellation still count.",
@@ -178,7 +161,6 @@ const folds: readonly PlantedBug[] = [
   {
     name: "rejected-answer-stays",
     breaks: "fold.3",
-    file: "journal/fold.ts",
     find: "if (isJudged(state, entry)) state.answers.shift();",
     replace: "",
     why: "A rejected answer still counts as the first, and its wait accepts no other.",
@@ -186,7 +168,6 @@ const folds: readonly PlantedBug[] = [
   {
     name: "answer-behind-another-lost",
     breaks: "fold.3",
-    file: "journal/fold.ts",
     find: "if (state.settled === null) state.answers.push(entry);",
     replace: "if (state.settled === null && state.answers.length === 0) state.answers.push(entry);",
     why: "An answer that was accepted behind an invalid one is never checked.",
@@ -197,7 +178,6 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "fork-reads-all-of-its-parent",
     breaks: "lineage.1",
-    file: "journal/ancestors.ts",
     find: "batches.slice(0, length - from).entries()",
     replace: "batches.entries()",
     why: "A fork sees entries that its parent wrote after the fork was made.",
@@ -205,7 +185,6 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "ancestors-on-two-lines",
     breaks: "lineage.2",
-    file: "journal/ancestors.ts",
     find: "let seq = base;",
     replace: "let seq = 0;",
     why: "The entries of an ancestor that is itself a fork are numbered from 1 again.",
@@ -213,7 +192,6 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "open-waits-inherited",
     breaks: "lineage.3",
-    file: "journal/lineage.ts",
     find: '(inherited === "settled" && settled.has(entry.key))',
     replace: 'inherited === "settled"',
     why: "A fork inherits the open waits and failed attempts of its parent.",
@@ -224,7 +202,6 @@ const memory: readonly PlantedBug[] = [
   {
     name: "refused-append-changes-head",
     breaks: "memory.1",
-    file: "adapters/memory.ts",
     find: "    if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     replace:
       "    if (kept !== undefined) kept.head = head;\n    if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
@@ -233,7 +210,6 @@ const memory: readonly PlantedBug[] = [
   {
     name: "parent-deleted-under-its-fork",
     breaks: "memory.2",
-    file: "adapters/memory.ts",
     find: "if (run?.deleted !== true || this.#readers.has(candidate)) continue;",
     replace: "if (run?.deleted !== true) continue;",
     why: "The batches of a deleted run are removed while forks still read them.",
@@ -241,7 +217,6 @@ const memory: readonly PlantedBug[] = [
   {
     name: "blobs-of-nobody",
     breaks: "memory.3",
-    file: "adapters/memory/blobs.ts",
     find: "if (blob !== undefined && --blob.runs === 0) this.#kept.delete(name);",
     replace: "if (blob !== undefined) blob.runs -= 1;",
     why: "A blob stays although no run names it.",
@@ -253,7 +228,6 @@ const memory: readonly PlantedBug[] = [
   {
     name: "blobs-go-with-their-first-run",
     breaks: "memory.3",
-    file: "adapters/memory/blobs.ts",
     find: "if (blob !== undefined && --blob.runs === 0) this.#kept.delete(name);",
     replace: "this.#kept.delete(name);",
     why: "A blob is deleted with the first of the runs that name it.",
@@ -265,7 +239,6 @@ const memory: readonly PlantedBug[] = [
   {
     name: "note-outlives-an-append",
     breaks: "memory.4",
-    file: "adapters/memory.ts",
     find: "    run.quietUntil = 0;\n    run.note = null;\n",
     replace: "    run.quietUntil = 0;\n",
     why: "A run that has gone on is still listed as blocked.",
@@ -278,7 +251,6 @@ const memory: readonly PlantedBug[] = [
   {
     name: "dropped-inside-a-chapter",
     breaks: "memory.5",
-    file: "adapters/memory.ts",
     find: "if (!run.chapters.includes(before)) return Promise.reject(noChapter(runId, before));",
     replace: "if (lengthOf(run) <= before) return Promise.reject(noChapter(runId, before));",
     why: "Batches are dropped up to a position inside a chapter, whose rest needs the blobs that they brought.",

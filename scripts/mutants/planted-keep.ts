@@ -12,7 +12,6 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "purge-of-what-was-listed",
     breaks: "purge.1",
-    file: "runs/purge.ts",
     find: "if (journal === null || !isUnchanged({ ...head, ...journal.state.summary }, head)) continue;",
     replace: "if (journal === null) continue;",
     why: "A run that was begun anew under its id is deleted, because the run before it had ended.",
@@ -21,7 +20,6 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "parent-purged-first",
     breaks: "purge.2",
-    file: "runs/purge.ts",
     find: "[...(below.get(head.runId) ?? []).flatMap(familyOf), head];",
     replace: "[head, ...(below.get(head.runId) ?? []).flatMap(familyOf)];",
     why: "A purge that is interrupted leaves children without their parent.",
@@ -30,7 +28,6 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "child-purged-alone",
     breaks: "purge.3",
-    file: "runs/purge.ts",
     find: "return length > 0 && deleted !== true;",
     replace: "return length < 0 && deleted !== true;",
     why: "The children of a run that still runs disappear when they have ended.",
@@ -39,7 +36,6 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "purge-of-one-page",
     breaks: "purge.4",
-    file: "values/limits.ts",
     find: "purgePage: 500,",
     replace: "purgePage: 1_000,",
     why: "A purge holds more runs in memory than one page.",
@@ -48,7 +44,6 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "purge-without-rest",
     breaks: "purge-work.1",
-    file: "purge-work.ts",
     find: "await pause(world, Math.max(1, restFactor * (world.now() - from)), signal);",
     replace: "await world.turn();",
     why: "A purge in the background takes all the time that the storage has.",
@@ -57,7 +52,6 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "purge-without-turn",
     breaks: "purge-work.2",
-    file: "purge-work.ts",
     find: "  if (!(await take())) return;\n",
     replace: "",
     why: "Every worker of a fleet purges in each period.",
@@ -66,7 +60,7 @@ export const plantedInPurges: readonly PlantedBug[] = [
   {
     name: "purge-gives-up",
     breaks: "purge-work.3",
-    file: "purge-work.ts",
+    beside: "purge-work.3.",
     find: "    } catch (error) {\n      world.warn(",
     replace: "    } catch (error) {\n      return world.warn(",
     why: "After one lost request a worker never purges again.",

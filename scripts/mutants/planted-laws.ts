@@ -5,7 +5,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "no-compare-and-swap",
     breaks: "law 1",
-    file: "adapters/memory.ts",
     find: "if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     replace: "if (gone || (kept === undefined ? 0 : lengthOf(kept)) < position)",
     why: "An append is written at the end of the journal, whatever position its writer had seen.",
@@ -13,7 +12,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "head-lags-behind",
     breaks: "law 2",
-    file: "journal/journal.ts",
+    beside: "class RunJournal",
     find: "    for (const { fact, at } of facts) summarize(summary, fact, at, position);\n",
     replace: "",
     why: "The head that is written with a batch is the fold of the journal without that batch.",
@@ -21,7 +20,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "acknowledged-one-append-early",
     breaks: "law 3",
-    file: "journal/journal.ts",
     find: "        await this.#storage.append(request);\n",
     replace: "        void this.#storage.append(request).catch(() => {});\n",
     why: "A batch counts as durable as soon as it is sent.",
@@ -29,7 +27,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "parked-delivery-order",
     breaks: "law 4",
-    file: "engine/engine.ts",
     find: "if (call?.settled === false && !call.scope.closed) this.#settle(call, settlement);",
     replace:
       'if (call?.settled === false && !call.scope.closed) {\n      const other = this.replay.next();\n      if (other?.kind === "deliver") { const second = this.calls.get(other.settlement.key); if (second !== undefined && !second.scope.closed) this.#settle(second, other.settlement); }\n      this.#settle(call, settlement);\n    }',
@@ -38,7 +35,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "divergence-unnoticed",
     breaks: "law 5",
-    file: "engine/registry.ts",
     find: "      record !== undefined &&\n      (record.kind !== kind ||",
     replace: "      record === null &&\n      (record.kind !== kind ||",
     why: "A record of another kind, or with another declared input, is used anyway.",
@@ -46,7 +42,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "timer-key-reused",
     breaks: "law 5",
-    file: "engine/calls/sleep.ts",
     find: "const recorded = this.record?.until ?? null;",
     replace: "const recorded = this.engine.replay.record(this.parts.name)?.until ?? null;",
     why: "The second sleep with a name gets the deadline of the first.",
@@ -54,7 +49,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "closed-call-throws",
     breaks: "law 6",
-    file: "engine/promise.ts",
     find: "return new Promise<T>(() => {});",
     replace: 'return Promise.reject(new Error("closed"));',
     why: "A call in a closed branch, or in a run that is no longer driven, is rejected instead of staying pending.",
@@ -62,7 +56,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "early-answer-refused",
     breaks: "law 7",
-    file: "runs/resume.ts",
     find: 'return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;',
     replace:
       'return opened === null || (opened.expiresAt !== null && opened.expiresAt <= now) ? "expired" : null;',
@@ -71,7 +64,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "parks-without-an-append",
     breaks: "law 7",
-    file: "engine/engine.ts",
     find: "if (alone && isParked(this.journal, park)) return",
     replace: "if (alone) return",
     why: "A driver stops without recording that the run is parked, so a later answer does not find it parked.",
@@ -79,7 +71,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "own-batch-not-known",
     breaks: "law 8",
-    file: "journal/journal.ts",
     find: "const ours = tail.some(({ batch }) => batch.writeId === writeId);",
     replace: "const ours = false;",
     why: "A batch that was written but got no reply is written a second time.",
@@ -87,7 +78,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "unknown-is-failure",
     breaks: "law 8",
-    file: "journal/journal.ts",
     find: "        const settled = await this.#settle(writeId, outside, error);\n",
     replace:
       '        if (!DurableError.is(error, "conflict")) throw error;\n        const settled = await this.#settle(writeId, outside, error);\n',
@@ -96,7 +86,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "fork-keeps-what-it-cut",
     breaks: "law 9",
-    file: "journal/lineage.ts",
     find: "isWithin(entry.key, cut.key) ? cut.keep : entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "isWithin(entry.key, cut.key) ? true : entry.after < cut.at || areSiblings(entry.key, cut.key),",
     why: "A fork from a step keeps the old result of that step.",
@@ -104,7 +93,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "fork-keeps-what-came-after",
     breaks: "law 9",
-    file: "journal/lineage.ts",
     find: "entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "entry.after <= cut.at || areSiblings(entry.key, cut.key),",
     why: "A fork keeps the results of calls that depended on the step it cut.",
@@ -112,7 +100,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "fork-drops-its-siblings",
     breaks: "law 9",
-    file: "journal/lineage.ts",
     find: "entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "entry.after < cut.at,",
     why: "A fork from inside one branch runs the work of its sibling branches again.",
@@ -120,7 +107,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "one-idempotency-key-for-all-runs",
     breaks: "law 9",
-    file: "journal/keys.ts",
     find: 'digest(32, "step", runId, nonce, key)',
     replace: 'digest(32, "step", key)',
     why: "A fork sends the idempotency keys of its parent.",
@@ -128,7 +114,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "batches-without-a-limit",
     breaks: "law 10",
-    file: "journal/fact-text.ts",
     find: "({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),",
     replace: "({ text }) => (size += text.length) < 0,",
     why: "A batch contains everything that is queued, without a limit.",
@@ -140,7 +125,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "values-without-a-limit",
     breaks: "law 10",
-    file: "values/codec/encode.ts",
     find: "if (!overBytes(text, limit + encoder.growth)) return json;",
     replace: "if (!overBytes(text, limit * 1_000)) return json;",
     seenBy: {
@@ -152,7 +136,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "clock-past-the-door",
     breaks: "law 11",
-    file: "engine/calls/sleep.ts",
     find: "const until = recorded ?? deadline(input, this.engine.world.now());",
     replace: "const until = recorded ?? deadline(input, Date.now());",
     why: "A deadline is computed with the system clock.",
@@ -160,7 +143,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "chance-past-the-door",
     breaks: "law 11",
-    file: "engine/calls/attempts.ts",
+    beside: "class Attempts",
     find: "{ now, random: world.random() }",
     replace: "{ now, random: Math.random() }",
     why: "Jitter comes from the system's random numbers, so a seed is not reproducible.",
@@ -168,7 +151,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "code-without-a-page",
     breaks: "law 12",
-    file: "values/errors.ts",
+    beside: "class DurableError",
     find: '  "invalid-name",\n',
     replace: '  "invalid-name",\n  "bad-name",\n',
     seenBy: {

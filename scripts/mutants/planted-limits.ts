@@ -14,7 +14,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "begins-before-its-time",
     breaks: "flow.1",
-    file: "runs/flow.ts",
     find: "    if (early > 0 && journal.state.end === null) {",
     replace: "    if (early > 0 && journal.state.end === null && waits) {",
     why: "A worker or a sweep begins a delayed run that it advances before its time.",
@@ -22,7 +21,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "waits-with-its-lease",
     breaks: "flow.1",
-    file: "runs/flow.ts",
     find: "  const { kind } = await journal.append([fact], { lease: null });\n",
     replace: "  const { kind } = await journal.append([fact], { lease: lease.extend(false) });\n",
     why: "A run that waits for its turn keeps its lease, and so its slot.",
@@ -31,7 +29,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "debounced-after-it-began",
     breaks: "flow.2",
-    file: "runs/flow.ts",
     find: "  if (taken === null && !isMoved) return null;\n",
     replace: "  if (taken === null) return null;\n",
     why: "That a debounced run begins is not recorded, so a later start changes its input.",
@@ -39,7 +36,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "overtakes-those-with-a-turn",
     breaks: "flow.3",
-    file: "runs/window.ts",
     find: "    if (isNext && this.take(state, now, [1])) {",
     replace: "    if (this.take(state, now, [1])) {",
     why: "A run without a turn takes the rate of those that have one.",
@@ -48,7 +44,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "swap-that-lost-counts",
     breaks: "text-store.1",
-    file: "runs/text-store.ts",
     find: "      if (text === undefined || (await this.#limits.swap(name, value, text, keepMs))) return wait;",
     replace:
       "      if (text === undefined || (await this.#limits.swap(name, value, text, keepMs)) || tries > 0) return wait;",
@@ -57,7 +52,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "limit-not-asked-again",
     breaks: "text-store.2",
-    file: "runs/text-store.ts",
     find: "const mostFailures = 12;",
     replace: "const mostFailures = 1;",
     why: "One failure of the storage blocks a run that asks for its limit.",
@@ -65,7 +59,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "lost-permit-keeps-its-place",
     breaks: "permits.2",
-    file: "runs/permits.ts",
     find: "      const isNew = state.calls[id] === undefined;",
     replace: "      const isNew = true;",
     why: "A step waits for the permit that it has itself, because the reply got lost.",
@@ -77,7 +70,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "late-permit-is-used",
     breaks: "permits.2",
-    file: "runs/permits.ts",
     find: "    return wait > 0 || isLate ? wait :",
     replace: "    return wait > 0 ? wait :",
     why: "A call begins with a permit that has ended while its reply was on its way, beside a call that has its place.",
@@ -86,7 +78,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "rate-not-asked",
     breaks: "flow.1",
-    file: "runs/flow.ts",
     find: "  const taken = rate === null ?",
     replace: '  const taken = rate === null || journal.runId !== "" ?',
     why: "Runs begin whatever their rate says.",
@@ -94,7 +85,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "begun-not-recorded",
     breaks: "flow.5",
-    file: "runs/flow.ts",
     find: "  if (taken === null && !isMoved) return null;\n",
     replace: "  if (!isMoved) return null;\n",
     why: "A run whose process died in its first step waits for a second turn of its rate.",
@@ -103,7 +93,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "use-not-returned",
     breaks: "flow.5",
-    file: "runs/flow.ts",
     find: "  if (rate !== null && taken !== null) await returnUse(host, rate, taken.at);\n",
     replace: "",
     why: "A run that is written to while it begins takes its rate twice.",
@@ -112,7 +101,7 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "paused-run-takes-its-rate",
     breaks: "flow.5",
-    file: "runs/flow.ts",
+    beside: "flow.1.",
     find: "    if (left !== null) return left;\n",
     replace: "    if (left === undefined) return left;\n",
     why: "Each look at a paused run uses its rate up.",
@@ -121,7 +110,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "cancelled-run-stays-in-line",
     breaks: "flow.3",
-    file: "runs/cancel.ts",
     find: '    if (!undoes && appended.kind === "landed") await leaveLine(host, journal);\n',
     replace: "",
     why: "New runs wait for the turns of runs that are gone.",
@@ -130,7 +118,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "moved-run-stays-in-line",
     breaks: "flow.3",
-    file: "runs/flow.ts",
     find: "    await giveTurnBack(host, turn);\n    return true;",
     replace: "    return true;",
     why: "A debounced run that was moved leaves its old turn unused.",
@@ -139,7 +126,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "turn-of-another-key",
     breaks: "flow.3",
-    file: "runs/flow.ts",
     find: "turn !== undefined && turn.rate === rate?.name;",
     replace:
       'turn !== undefined || journal.entries.some(({ kind, outside }) => kind === "run.queued" && !outside);',
@@ -149,7 +135,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "turn-after-the-deadline",
     breaks: "flow.6",
-    file: "runs/flow.ts",
     find: "startAt: Math.min(host.world.now() + wait, endsBy ?? Infinity) };",
     replace: "startAt: host.world.now() + wait + 0 * (endsBy ?? 0) };",
     why: "A run that misses its deadline while it waits for its turn fails only at its turn.",
@@ -158,7 +143,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "moved-run-with-the-first-tags",
     breaks: "fold.8",
-    file: "journal/fold.ts",
     find: "      else summary.tags = fact.tags;\n      return;\n",
     replace: "      return;\n",
     why: "A debounced run is found by the tags of an input that it does not run.",
@@ -167,7 +151,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "moved-run-with-the-first-deadline",
     breaks: "fold.8",
-    file: "journal/fold.ts",
     find: '"deadline" in entry || (entry.kind === "run.queued" && entry.input !== undefined)',
     replace: '"deadline" in entry && entry.kind !== "run.queued"',
     why: "A debounced run ends by the deadline of an earlier start.",
@@ -176,7 +159,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "fork-with-the-first-input",
     breaks: "lineage.6",
-    file: "journal/lineage.ts",
     find: "    const given = inputIn(own);",
     replace: "    const given = first?.input;",
     why: "The fork of a debounced run gets the input of the first start, and not that with which the run began.",
@@ -185,7 +167,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "second-run-with-a-key",
     breaks: "flow.4",
-    file: "adapters/memory.ts",
     find: "    if (other !== null) return singletonConflict(runId, other);",
     replace: '    if (other === "") return singletonConflict(runId, other);',
     why: "A start records another run although one with its key is open.",
@@ -193,7 +174,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "window-forgets-early",
     breaks: "window.1",
-    file: "runs/window.ts",
     find: "    return at + this.#partMs + this.#perMs;",
     replace: "    return at + this.#perMs / 2;",
     why: "Use leaves the window after half of its time.",
@@ -201,7 +181,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "correction-outlives-what-it-corrects",
     breaks: "window.3",
-    file: "runs/window.ts",
     find: "    if (part !== undefined) addTo(part, less);",
     replace: "    if (part !== undefined) this.add(state, now, less);",
     why: "Tokens that were reserved and not used are free twice: now, and when the reservation leaves the window.",
@@ -210,7 +189,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "free-turn-for-ever",
     breaks: "window.4",
-    file: "runs/window.ts",
     find: "filter(([at]) => at + this.#paceMs > now && state.line > now)",
     replace: "filter(() => state.line > now)",
     why: "A turn that has passed lets a new run begin, and one that waits comes later for it.",
@@ -219,7 +197,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "late-ones-ask-together",
     breaks: "window.5",
-    file: "runs/window.ts",
     find: "      state.late = Math.max(soonest, state.late + this.#paceMs);",
     replace: "      state.late = Math.max(soonest, 0 * this.#paceMs);",
     why: "After a time without a worker, all runs that wait ask for every place of the rate.",
@@ -228,7 +205,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "too-much-never-fits",
     breaks: "window.2",
-    file: "runs/window.ts",
     find: "      return before <= 0 || before + amount",
     replace: "      return before + amount",
     why: "A step that reserves more tokens than a limit has waits for ever.",
@@ -237,7 +213,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "renewed-after-its-end",
     breaks: "permits.4",
-    file: "runs/permits.ts",
     find: "          if (isSettled) return 1;\n",
     replace: "",
     why: "A permit whose call has ended is taken again by its renewal, and is free only after its time.",
@@ -246,7 +221,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "permit-without-a-call",
     breaks: "permits.4",
-    file: "runs/permits.ts",
     find: "      else if (!isOver()) return taken;\n",
     replace: "      else return taken;\n",
     why: "The permit of a step that was cancelled while it asked is free only after its time.",
@@ -255,7 +229,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "short-limit-forgets-calls",
     breaks: "permits.2",
-    file: "runs/permits.ts",
     find: "this.#window.keepMs(state.window, now) + this.#host.leaseMs;",
     replace: "this.#window.keepMs(state.window, now);",
     why: "With a short time, the storage forgets the calls that outlast it.",
@@ -264,7 +237,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "attempt-without-permit",
     breaks: "permits.1",
-    file: "engine/calls/step.ts",
     find: "    if (limit !== undefined && this.#permit === null)",
     replace: "    if (limit !== undefined && this.#permit === null && this.#nextAttempt > 9)",
     why: "A step under a limit starts without a permit.",
@@ -272,7 +244,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "permit-for-ever",
     breaks: "permits.2",
-    file: "runs/permits.ts",
     find: "filter(([, until]) => until > now)",
     replace: "filter(([, until]) => until > 0)",
     why: "The permit of a process that died never ends.",
@@ -281,7 +252,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "estimate-not-corrected",
     breaks: "permits.3",
-    file: "runs/permits.ts",
     find: "          this.#window.correct(state.window, now, at, [0, used - reserved]);",
     replace: "          this.#window.correct(state.window, now, at, [0, 0]);",
     why: "Tokens are counted as they were estimated, and not as they were used.",
@@ -290,7 +260,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "append-takes-a-slot-back",
     breaks: "memory-slots.2",
-    file: "adapters/memory/slots.ts",
     find: "  return lease === null || lease.owner !== by.owner || lease.until <= now;",
     replace: "  return false;",
     why: "An append extends a lease that has expired, although another run has the slot by then.",
@@ -302,7 +271,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "slot-outlives-its-lease",
     breaks: "memory-slots.1",
-    file: "adapters/memory/due.ts",
     find: "      const isLive = run.lease !== null && run.lease.until > now;",
     replace: "      const isLive = run.lease !== null;",
     why: "A driver that died keeps its slot for ever.",
@@ -314,7 +282,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "new-work-before-timers",
     breaks: "fold.7",
-    file: "journal/fold.ts",
     find: "  if (wakeAt !== 0) summary.dueSince = wakeAt;",
     replace: "  if (wakeAt !== 0) summary.dueSince = wakeAt === null ? null : 2 * wakeAt;",
     why: "Runs whose time has come are taken after all that are new.",
@@ -323,7 +290,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "message-begins-a-delayed-run",
     breaks: "fold.7",
-    file: "journal/fold.ts",
     find: '(isTold && status === "suspended" && wakeAt === startAt)',
     replace: "false",
     why: "A delayed run that gets a message is shown as one that runs.",
@@ -332,7 +298,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "keys-without-turns",
     breaks: "claim-order.1",
-    file: "ports/claim-order.ts",
     find: "    for (let fair = next(turn?.fair ?? null); fair !== null; fair = next(fair)) yield fair;\n",
     replace: "    for (let fair = next(null); fair !== null; fair = next(fair)) yield fair;\n",
     why: "Each claim begins with the first key, so that the others wait.",
@@ -341,7 +306,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "full-slot-hides-the-others",
     breaks: "claim-order.2",
-    file: "ports/claim-order.ts",
     find: "      else Object.assign(lane, { runs: this.#ofFreeSlots(lane), at: 0, bySlot: true });",
     replace: "      else return null;",
     why: "Many runs of a slot that is taken hide the runs behind them.",
@@ -350,7 +314,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "claim-that-never-moves-on",
     breaks: "claim-order.3",
-    file: "ports/claim-order.ts",
     find: "      if (this.#taken.size === 0) this.#turns.pass(this.#workflow, fair);\n",
     replace: "",
     why: "Keys behind many whose slots are taken are never looked at.",
@@ -359,7 +322,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "run-in-two-places",
     breaks: "memory-due.1",
-    file: "adapters/memory/due.ts",
     find: "    for (const leave of this.#places.get(run) ?? []) leave();\n",
     replace: "",
     why: "A run that is driven, or has ended, is still claimed.",
@@ -368,7 +330,6 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "sleeper-that-is-never-due",
     breaks: "memory-due.2",
-    file: "adapters/memory/due.ts",
     find: "    this.#move(workflow, dueAt);\n",
     replace: "",
     why: "A claim does not find runs whose time has come.",

@@ -8,7 +8,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "message-read-again",
     breaks: "mailbox.1",
-    file: "journal/mailbox.ts",
     find: "this.unread.delete(entry.answer);",
     replace: "this.unread.get(entry.answer);",
     why: "A message that was read is unread for the next driver, which hands it out again.",
@@ -16,7 +15,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "unread-messages-lost-with-the-chapter",
     breaks: "mailbox.2",
-    file: "runs/chapter-start.ts",
     find: "const messages = carried(mailbox);",
     replace: "const messages = undefined;",
     why: "Messages that a chapter has not read are gone in the next one.",
@@ -24,7 +22,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "any-message-taken",
     breaks: "suspend.4",
-    file: "engine/registry.ts",
     find: "if (message.topic !== topic || this.#taken.has(message.seq)) continue;",
     replace: "if (message.topic !== topic) continue;",
     why: "Two receives of a topic that are open together take the same message.",
@@ -32,7 +29,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "message-lost-with-its-race",
     breaks: "suspend.4",
-    file: "engine/calls/suspend.ts",
     find: 'if (message?.kind === "message.sent") this.engine.calls.putBack(message);',
     replace: "",
     why: "A message whose receive loses a race is never given to the next receive.",
@@ -44,7 +40,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "later-message-kept",
     breaks: "suspend.4",
-    file: "engine/registry.ts",
     find: "call.topic === message.topic ? (call.giveBack?.(message.seq) ?? null) : null",
     replace: "null as number | null",
     why: "When a receive that lost a race gives its message back, an open receive keeps a later one, and reads it first.",
@@ -53,7 +48,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "message-after-a-settlement",
     breaks: "outbox.6",
-    file: "engine/outbox.ts",
     find: "waits ||= settles &&",
     replace: "waits ||= false && settles &&",
     why: "A receive takes a message in the batch that decides the race around it, and the message is lost.",
@@ -61,7 +55,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "timeout-before-a-held-verdict",
     breaks: "outbox.6",
-    file: "engine/outbox.ts",
     find: "return !(waits && (traitsOf(fact).settles || isVerdict(fact)));",
     replace: "return !(waits && isVerdict(fact));",
     why: "A receive times out although a message for it was recorded before, and its verdict waits for the next batch.",
@@ -73,7 +66,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "timeout-before-an-earlier-message",
     breaks: "suspend.5",
-    file: "engine/calls/suspend.ts",
     find: "if (this.#late !== null) this.engine.withdraw(this.#late);",
     replace: "",
     why: "A timeout that was queued when a message came is recorded after the verdict on the message.",
@@ -81,7 +73,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "withdrawn-fact-written",
     breaks: "outbox.5",
-    file: "engine/outbox.ts",
     find: 'if (this.#withdrawn.has(fact)) return { settled: "closed" };',
     replace: "",
     why: "A verdict on a message is recorded although its receive was closed before, and the message is read twice.",
@@ -90,7 +81,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "fork-reads-again-what-it-inherits",
     breaks: "lineage.5",
-    file: "journal/lineage.ts",
     find: "for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);",
     replace: "for (const message of messages.values()) entries.push(message);",
     why: "A fork reads messages again that its inherited calls have read.",
@@ -99,7 +89,7 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "id-forgotten",
     breaks: "send.1",
-    file: "runs/send.ts",
+    beside: "send.1.",
     find: "if (known !== undefined) return",
     replace: "if (known !== undefined && contentOf(known) !== contentOf(fact)) return",
     why: "A message that is sent again under its id is read twice.",
@@ -107,7 +97,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "message-after-the-end",
     breaks: "send.2",
-    file: "runs/send.ts",
     find: 'if (end !== null) return "ended";',
     replace: "",
     why: "A message is appended to a run that has ended.",
@@ -115,7 +104,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "report-of-every-append",
     breaks: "fold.6",
-    file: "journal/fold.ts",
     find: "isInherited ? report.value : undefined",
     replace: "report?.value",
     why: "Every append of a run with a report writes it again.",
@@ -127,12 +115,10 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "sealed-report-breaks-lists",
     breaks: "send.3",
-    file: "runs/send.ts",
     find: ".catch(() => undefined)",
     replace: "",
     also: [
       {
-        file: "runs/send.ts",
         find: "if (cipher === null) return undefined;",
         replace: 'if (cipher === null) throw new Error("no key");',
       },

@@ -5,7 +5,6 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
   {
     name: "lines-of-replayed-code",
     breaks: "log.1",
-    file: "engine/log.ts",
     find: "      if (repeats()) return;\n",
     replace: "",
     why: "Every replay writes the lines of all code before it once more.",
@@ -13,7 +12,6 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
   {
     name: "first-lines-lost",
     breaks: "log.1",
-    file: "engine/log.ts",
     find: "  return journal.lost || replay.delivered <= watch.reached;",
     replace: "  return journal.lost || replay.delivered <= watch.reached + 1;",
     why: "After a replay, code that comes to a line for the first time does not write it.",
@@ -21,7 +19,6 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
   {
     name: "hook-that-throws",
     breaks: "observer.1",
-    file: "runs/hook-calls.ts",
     find: "      this.failed(hooks, name, error);\n      return undefined;\n",
     replace: "      throw error;\n",
     why: "A hook that throws stops the drive of its run.",
@@ -33,7 +30,6 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
   {
     name: "work-left-to-its-hook",
     breaks: "observer.2",
-    file: "runs/observer.ts",
     find: "      if (!called) {\n        called = true;\n",
     replace: "      {\n        called = true;\n",
     why: "A hook that calls the work twice makes it run twice.",
@@ -45,7 +41,6 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
   {
     name: "replayed-as-live",
     breaks: "observer.3",
-    file: "runs/observer.ts",
     find: "else if (replayed) this.#step(settlement, true);",
     replace: "else if (replayed) this.#step(settlement, false);",
     why: "Hooks count recorded work again at every replay.",

@@ -5,7 +5,6 @@ const forks: readonly PlantedBug[] = [
   {
     name: "cut-ends-at-the-parent",
     breaks: "law 9",
-    file: "runs/fork.ts",
     find: "...cuts.filter((cut) => !theirs.every((entry) => isKept(entry, [cut])))",
     replace: "...(i < runs.length - 1 ? [] : cuts)",
     why: "A fork of a fork keeps everything that its parent has inherited, wherever it is cut.",
@@ -13,7 +12,6 @@ const forks: readonly PlantedBug[] = [
   {
     name: "fork-input-lost",
     breaks: "law 9",
-    file: "journal/lineage.ts",
     find: "  if (forked.input !== undefined) input = forked.input;\n",
     replace: "",
     why: "A fork that was made with another input gets the input of its parent.",
@@ -21,7 +19,6 @@ const forks: readonly PlantedBug[] = [
   {
     name: "input-of-an-ancestor-lost",
     breaks: "law 9",
-    file: "journal/lineage.ts",
     find: "if (given !== undefined) input",
     replace: 'if (first?.kind !== "run.forked" && given !== undefined) input',
     why: "A fork of a fork with another input gets the input of the first run.",
@@ -29,7 +26,6 @@ const forks: readonly PlantedBug[] = [
   {
     name: "group-cut-at-its-first-call",
     breaks: "law 9",
-    file: "runs/fork-keys.ts",
     find: "at: positions.reduce(higher), keep: true",
     replace: "at: positions.reduce(lower), keep: true",
     why: "A fork after a group drops calls that did not depend on all of the group.",
@@ -41,7 +37,6 @@ const forks: readonly PlantedBug[] = [
   {
     name: "group-not-inside-itself",
     breaks: "law 9",
-    file: "journal/keys.ts",
     find: '(key[path.length] === "/" || key[path.length] === "[")',
     replace: 'key[path.length] === "/"',
     why: "A fork from a group keeps what its branches have recorded.",
@@ -52,7 +47,6 @@ const repeats: readonly PlantedBug[] = [
   {
     name: "hand-over-drops-work",
     breaks: "worker.3",
-    file: "engine/engine.ts",
     find: "if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
     replace: "if (!this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
     why: "A driver that hands its run over does not wait for work under way, which then runs again elsewhere.",
@@ -63,13 +57,11 @@ const streams: readonly PlantedBug[] = [
   {
     name: "late-chunks-are-written",
     breaks: "stream.1",
-    file: "engine/calls/stream.ts",
     find: "if (!info.over) buffer.flush();",
     replace: "buffer.flush();",
     also: [
-      { file: "engine/calls/stream.ts", find: "        signal.throwIfAborted();\n", replace: "" },
+      { find: "        signal.throwIfAborted();\n", replace: "" },
       {
-        file: "engine/calls/stream.ts",
         find: "      buffer.close();\n      this.#landed.set();\n",
         replace: "",
       },
@@ -82,7 +74,6 @@ const reuses: readonly PlantedBug[] = [
   {
     name: "children-of-the-deleted-run",
     breaks: "child.2",
-    file: "journal/keys.ts",
     find: 'digest(26, "child", runId, nonce, key,',
     replace: 'digest(26, "child", runId, key,',
     why: "A run that has the id of a deleted one takes over its children.",
@@ -90,7 +81,6 @@ const reuses: readonly PlantedBug[] = [
   {
     name: "idempotency-key-of-the-deleted-run",
     breaks: "law 5",
-    file: "journal/keys.ts",
     find: 'digest(32, "step", runId, nonce, key)',
     replace: 'digest(32, "step", runId, key)',
     why: "A run that has the id of a deleted one sends its idempotency keys, so a service answers with old results.",
@@ -98,12 +88,10 @@ const reuses: readonly PlantedBug[] = [
   {
     name: "token-of-the-deleted-run",
     breaks: "resume.1",
-    file: "journal/keys.ts",
     find: 'markOf(nonce) + digest(8, "wait", nonce, key)',
     replace: '"aa" + digest(8, "wait", key)',
     also: [
       {
-        file: "journal/keys.ts",
         find: 'mark: digest(2, "nonce", nonce)',
         replace: 'mark: "aa"',
       },
@@ -113,7 +101,6 @@ const reuses: readonly PlantedBug[] = [
   {
     name: "old-token-looks-early",
     breaks: "resume.1",
-    file: "runs/resume.ts",
     find: 'if (!wait.startsWith(markOf(journal.nonce))) return "unknown";',
     replace: "",
     why: "An answer to a deleted run is accepted by the next run of its id, and is never used.",
@@ -124,7 +111,6 @@ const foreignAwaits: readonly PlantedBug[] = [
   {
     name: "foreign-await-unnoticed",
     breaks: "law 5",
-    file: "engine/registry.ts",
     find: "if (!inTurn && !this.#foreignSeen) {",
     replace: "if (!inTurn && this.#foreignSeen) {",
     why: "A call after an await that is not from ctx gets its key without a warning.",
@@ -135,7 +121,6 @@ const clocks: readonly PlantedBug[] = [
   {
     name: "deadline-read-twice",
     breaks: "law 11",
-    file: "engine/calls/sleep.ts",
     find: "after: this.after, until, input });",
     replace: "after: this.after, until: deadline(input, this.engine.world.now()), input });",
     why: "The recorded deadline is later than the one that the driver waits for, if time passes in between.",
@@ -146,7 +131,6 @@ const strangers: readonly PlantedBug[] = [
   {
     name: "worker-takes-every-run",
     breaks: "worker.1",
-    file: "due-work.ts",
     find: "this.#app.list({ dueAt: world.now(), workflow, version, cursor })",
     replace: "this.#app.list({ dueAt: world.now(), cursor })",
     why: "A worker takes runs of workflows that it does not have, and its own runs wait behind them.",
@@ -154,7 +138,6 @@ const strangers: readonly PlantedBug[] = [
   {
     name: "sweep-sees-the-first-page",
     breaks: "worker.1",
-    file: "inspect/sweep.ts",
     find: "await listRuns(host, { dueAt, workflow, limit })",
     replace:
       "{ runs: (await listRuns(host, { dueAt, limit: unknownPage })).runs.filter((run) => host.find(run.workflow) !== null) }",
@@ -166,7 +149,6 @@ const renames: readonly PlantedBug[] = [
   {
     name: "old-name-of-a-wait-ignored",
     breaks: "law 5",
-    file: "engine/calls/suspend.ts",
     find: 'kind: "suspend", input, was: options.was',
     replace: 'kind: "suspend", input',
     why: "A wait that got another name is opened again, and its answer is lost, although the code gives the old name.",
@@ -174,7 +156,6 @@ const renames: readonly PlantedBug[] = [
   {
     name: "answer-swallowed-by-a-rename",
     breaks: "law 7",
-    file: "engine/stop.ts",
     find: "if (vanished !== undefined) return vanishedWait",
     replace: "if (false) return vanishedWait",
     why: "A run ends although its code never reached a wait that has an answer.",
@@ -185,7 +166,6 @@ const contexts: readonly PlantedBug[] = [
   {
     name: "work-in-the-context-of-the-loop",
     breaks: "law 11",
-    file: "engine/calls/attempts.ts",
     find: "return this.#inContext === null ? surrounded() : this.#inContext(surrounded);",
     replace: "return surrounded();",
     why: "The work of a step sees the async context of the engine's loop, not the one in which ctx.step was called.",
@@ -193,7 +173,6 @@ const contexts: readonly PlantedBug[] = [
   {
     name: "replayed-call-without-context",
     breaks: "law 11",
-    file: "engine/calls/attempts.ts",
     find: "engine.replay.record(call.key)?.settled === true ? null : snapshot()",
     replace: "engine.replay.record(call.key) !== undefined ? null : snapshot()",
     why: "After a crash, further attempts of a step do not see the async context in which ctx.step was called.",
@@ -201,12 +180,10 @@ const contexts: readonly PlantedBug[] = [
   {
     name: "late-branch-without-context",
     breaks: "law 11",
-    file: "engine/calls/group.ts",
     find: "      startNext();\n    });",
     replace: "      nowhere(startNext);\n    });",
     also: [
       {
-        file: "engine/calls/group.ts",
         find: "export function parallel(",
         replace:
           'import { snapshot } from "../../ports/async-context.ts";\nconst nowhere = snapshot();\nexport function parallel(',
@@ -217,9 +194,8 @@ const contexts: readonly PlantedBug[] = [
   {
     name: "resolution-without-context",
     breaks: "law 11",
-    file: "engine/calls/step.ts",
-    find: "const found = this.#attempts.inContext(async () => {",
-    replace: "const found = ((work) => work())(async () => {",
+    find: "const found = this.#attempts.inContext(() =>",
+    replace: "const found = ((work) => work())(() =>",
     why: "A function in onUncertain does not see the async context in which ctx.step was called.",
   },
 ];
@@ -228,7 +204,6 @@ const rejections: readonly PlantedBug[] = [
   {
     name: "rejection-of-a-run-ignored",
     breaks: "engine.6",
-    file: "ports/uncaught.ts",
     find: "if (owner !== undefined) return owner.blame(error);",
     replace: "if (owner !== undefined) return;",
     why: "A run goes on after an error in its code that nothing caught.",

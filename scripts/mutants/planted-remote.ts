@@ -11,7 +11,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "slot-written-over",
     breaks: "logs.1",
-    file: "adapters/remote/logs.ts",
     find: "const created = await this.#bucket.create(slotKey(place), writeObject(record));",
     replace: "const created = await this.#bucket.put(slotKey(place), writeObject(record)).then(() => true);",
     why: "Two drivers write the same slot, and both get success.",
@@ -20,7 +19,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "own-record-taken-for-a-stranger's",
     breaks: "logs.2",
-    file: "adapters/remote/logs.ts",
     find: 'if (!created && (await this.#get(place))?.id !== record.id) return "taken";',
     replace: 'if (!created) return "taken";',
     why: "A write whose reply was lost is written again after itself, or refused as a conflict.",
@@ -29,7 +27,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "snapshot-believed",
     breaks: "logs.3",
-    file: "adapters/remote/logs.ts",
     find: "        await this.#readOn(log);\n",
     replace: "",
     why: "A run is read as it was when its snapshot was made.",
@@ -38,7 +35,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "sleeper-not-fenced",
     breaks: "logs.4",
-    file: "adapters/remote/logs.ts",
     find: 'return this.#world.now() - log.aliveAt < believedMs ? "alive" : this.#lifeOf(log);',
     replace: 'return log.aliveAt >= 0 || believedMs > 0 ? "alive" : this.#lifeOf(log);',
     why: "A driver that was paused while its run was deleted writes into a deleted slot, and gets success.",
@@ -47,7 +43,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "fork-begins-unannounced",
     breaks: "family.1",
-    file: "adapters/remote/storage.ts",
     find: "    if (position === 0) await this.#family.register(head, reader);\n",
     replace: "",
     why: "A parent is deleted permanently although a fork reads it.",
@@ -56,7 +51,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "closed-though-read",
     breaks: "family.2",
-    file: "adapters/remote/record.ts",
     find: "const closed = state.readers.length === 0;",
     replace: "const closed = state.readers.length >= 0;",
     why: "Deleting a run also deletes records that its forks read.",
@@ -65,7 +59,6 @@ const logs: readonly PlantedBug[] = [
   {
     name: "gone-not-said",
     breaks: "family.4",
-    file: "adapters/remote/family.ts",
     find: "    await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));\n",
     replace: "",
     why: "The slots of a deleted run are removed, but its first slot does not mark it as deleted.",
@@ -78,7 +71,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "forgotten-chapters-forked",
     breaks: "family.3",
-    file: "adapters/remote/family.ts",
     find: "state.readers.includes(reader) || firstPosition(state) > from",
     replace: "state.readers.includes(reader)",
     why: "A fork begins although its parent has dropped batches that it reads.",
@@ -87,7 +79,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "stale-log-extended",
     breaks: "logs.5",
-    file: "adapters/remote/logs.ts",
     find: '    if (first.slot > log.slot) return "stale";\n',
     replace: "",
     why: "A process whose slots were dropped while it was paused writes behind them, and gets success.",
@@ -96,7 +87,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "carried-blob-not-written",
     breaks: "blobs.1",
-    file: "adapters/remote/blobs.ts",
     find: "!begins && log?.blobs.has(name) === true",
     replace: "log?.blobs.has(name) === true",
     why: "The first batch of a chapter names a blob of the chapter before, and its content is not written again.",
@@ -105,7 +95,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "dropped-under-a-fork",
     breaks: "blobs.2",
-    file: "adapters/remote/record.ts",
     find: "(readsFrom[reader] ?? 0) < position",
     replace: "(readsFrom[reader] ?? 0) > position",
     why: "A run drops chapters with blobs that its forks name by their place.",
@@ -114,7 +103,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "blob-left-in-an-earlier-chapter",
     breaks: "remote-chapters.1",
-    file: "adapters/remote/run-log.ts",
     find: "    this.earlier = this.blobs;\n    this.blobs = new Map();\n",
     replace: "    this.earlier = this.blobs;\n",
     why: "A process counts the blobs of the chapter before as part of the next, and does not write their content again.",
@@ -123,7 +111,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "removed-before-recorded",
     breaks: "remote-chapters.2",
-    file: "adapters/remote/chapters.ts",
     find: "    await this.#completeLinks(log);\n    const isKnown",
     replace:
       "    await this.#completeLinks(log);\n    if (begin !== null) await this.clear({ locator, generation, state: droppedTo(known, { ...begin, position: before }, { slot: log.slot + 1, now: this.#now() }) } as RunLog);\n    const isKnown",
@@ -133,12 +120,10 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "removed-before-forwarded",
     breaks: "remote-chapters.3",
-    file: "adapters/remote/chapters.ts",
     find: "    await this.#link(log);\n    const key",
     replace: "    const key",
     also: [
       {
-        file: "adapters/remote/chapters.ts",
         find: "await this.#family.clear(between(older.slot, last.slot), last.at);\n",
         replace:
           "await this.#family.clear(between(older.slot, last.slot), last.at);\n    await this.#link(log);\n",
@@ -150,7 +135,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "drop-hits-the-next-run",
     breaks: "remote-chapters.4",
-    file: "adapters/remote/chapters.ts",
     find: "!state.deleted && place.generation === generation && firstSlot(state) === firstSlot(known);",
     replace: "!state.deleted && firstSlot(state) === firstSlot(known);",
     why: "A slot that was found in the log of a deleted run is dropped to in the log of the next run of the id.",
@@ -159,12 +143,10 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "log-before-its-index",
     breaks: "remote-storage.1",
-    file: "adapters/remote/storage.ts",
     find: "    await mark(this.#bucket, { locator, generation, slot }, state);\n    const record = { slot, state, batch,",
     replace: "    const record = { slot, state, batch,",
     also: [
       {
-        file: "adapters/remote/storage.ts",
         find: '    if (how === "landed") await this.#tidy(',
         replace:
           '    if (how === "landed") await mark(this.#bucket, { locator, generation, slot }, state);\n    if (how === "landed") await this.#tidy(',
@@ -176,7 +158,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "refused-by-an-old-log",
     breaks: "remote-storage.2",
-    file: "adapters/remote/storage.ts",
     find: "if (refusal !== null && fresh) throw refusal;",
     replace: "if (refusal !== null) throw refusal;",
     why: "An append is refused because the cached log lacks the batches before it.",
@@ -185,7 +166,6 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "chapter-begins-without-a-snapshot",
     breaks: "remote-storage.3",
-    file: "adapters/remote/run-log.ts",
     find: "if (saved < begin || tail >=",
     replace: "if (tail >=",
     why: "A reader of the current chapter begins in an earlier one, and reads every slot from there on.",

@@ -5,7 +5,6 @@ const streams: readonly PlantedBug[] = [
   {
     name: "stream-attempts-share-a-number",
     breaks: "stream.1",
-    file: "engine/calls/stream.ts",
     find: "this.#attempts.start((this.record?.attempt ?? 0) + 1);",
     replace: "this.#attempts.start((this.record?.failures ?? 0) + 1);",
     why: "After a crash the next attempt of a stream gets the number of the attempt that died.",
@@ -13,7 +12,6 @@ const streams: readonly PlantedBug[] = [
   {
     name: "producer-never-waits",
     breaks: "stream.2",
-    file: "engine/calls/stream.ts",
     find: "        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();\n",
     replace: "",
     why: "A producer that is faster than the storage fills the memory.",
@@ -25,7 +23,6 @@ const streams: readonly PlantedBug[] = [
   {
     name: "chunks-not-decoded",
     breaks: "stream.3",
-    file: "engine/calls/stream.ts",
     find: "entry.chunks.map((chunk) => decode(chunk, where))",
     replace: "entry.chunks",
     why: "The workflow gets the encoded form of chunks.",
@@ -37,7 +34,6 @@ const streams: readonly PlantedBug[] = [
   {
     name: "reader-repeats-chunks",
     breaks: "reader.1",
-    file: "runs/reader.ts",
     find: "    if (from + i < place.next) continue;\n",
     replace: "",
     why: "A reader that continues from an index gets earlier chunks again.",
@@ -45,7 +41,6 @@ const streams: readonly PlantedBug[] = [
   {
     name: "silence-is-the-end",
     breaks: "reader.2",
-    file: "runs/reader.ts",
     find: "if (journal.state.end !== null || journal.past) throw endedWithout(journal, name);",
     replace: "if (journal.state.end !== null || journal.past) return;",
     why: "A stream that was cut off looks complete to a reader.",
@@ -53,7 +48,6 @@ const streams: readonly PlantedBug[] = [
   {
     name: "reader-takes-the-lead",
     breaks: "reader.3",
-    file: "runs/reader.ts",
     find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
     replace: "    await host.world.turn();\n",
     why: "A waiting reader queries the storage in a tight loop.",
@@ -64,7 +58,6 @@ const children: readonly PlantedBug[] = [
   {
     name: "child-before-its-parent-knows",
     breaks: "child.1",
-    file: "engine/calls/child.ts",
     find: "    if (this.#opened && this.#known?.over !== true) return this.#drive(true);\n",
     replace: "    this.#drive();\n    if (this.#opened) return;\n",
     why: "A child begins while its parent's entry is still in flight.",
@@ -72,7 +65,6 @@ const children: readonly PlantedBug[] = [
   {
     name: "child-id-of-its-driver",
     breaks: "child.2",
-    file: "engine/calls/child.ts",
     find: "childIdOf(journal.runId, key, journal.nonce)",
     replace:
       "childIdOf(journal.runId, `${key} ${(journal as unknown as { driver: string }).driver}`, journal.nonce)",
@@ -81,7 +73,6 @@ const children: readonly PlantedBug[] = [
   {
     name: "child-ends-without-a-word",
     breaks: "child.3",
-    file: "engine/engine.ts",
     find: "    if (traitsOf(end).ends) await this.options.reportEnd(end);\n",
     replace: "",
     why: "A child does not report its end to its parent, which learns of it much later.",
@@ -93,7 +84,6 @@ const children: readonly PlantedBug[] = [
   {
     name: "children-outlive-their-parent",
     breaks: "cancel.1",
-    file: "runs/cancel.ts",
     find: "      await cancelChild(host, { runId: child, workflow, link, life: journal.state.life }, ends);\n",
     replace: "",
     why: "The children of a cancelled run stay alive.",
@@ -101,7 +91,6 @@ const children: readonly PlantedBug[] = [
   {
     name: "unborn-child-left-alone",
     breaks: "cancel.2",
-    file: "runs/cancel.ts",
     find: "  if (journal !== null) return end(host, journal, ends).catch(unlessDeleted);\n",
     replace: "  if (journal !== null) return end(host, journal, ends);\n  if (runId !== null) return;\n",
     why: "A child that has not begun when its parent is cancelled begins later.",
@@ -112,7 +101,6 @@ const uncertain: readonly PlantedBug[] = [
   {
     name: "work-before-its-announcement",
     breaks: "uncertain.1",
-    file: "engine/calls/step.ts",
     find: "    this.#announce(this.#nextAttempt);\n",
     replace:
       "    this.#announce(this.#nextAttempt);\n    this.#begun = this.#announced;\n    this.#attempts.start(this.#nextAttempt);\n",
@@ -121,7 +109,6 @@ const uncertain: readonly PlantedBug[] = [
   {
     name: "repeated-without-asking",
     breaks: "uncertain.2",
-    file: "engine/calls/step.ts",
     find: "    if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);\n",
     replace: "",
     why: "A step whose outcome is unknown runs again without asking.",
@@ -129,7 +116,6 @@ const uncertain: readonly PlantedBug[] = [
   {
     name: "decision-not-recorded",
     breaks: "uncertain.3",
-    file: "engine/calls/step.ts",
     find: "      this.engine.write(await this.#completed(attempted, resolution.value));",
     replace: "      this.outcome.resolve(resolution.value);",
     why: "The resolution of an uncertain step is given to the workflow without a record, so every replay asks again.",
@@ -140,7 +126,6 @@ const values: readonly PlantedBug[] = [
   {
     name: "sealed-for-anywhere",
     breaks: "envelope.1",
-    file: "journal/envelope.ts",
     find: "at: joinParts([spot.position, index, fact.kind, subject, field])",
     replace: 'at: joinParts(["", "", "", "", ""])',
     why: "A value that was encrypted for one position of a run decrypts at another.",
@@ -148,7 +133,6 @@ const values: readonly PlantedBug[] = [
   {
     name: "clear-text-taken",
     breaks: "envelope.2",
-    file: "journal/envelope.ts",
     find: "    if (this.#cipher?.acceptsPlain ?? true) return value;",
     replace: "    if (this.#cipher !== undefined) return value;",
     why: "Unencrypted values are accepted although encryption is on.",
@@ -160,18 +144,14 @@ const values: readonly PlantedBug[] = [
   {
     name: "blobs-sent-again",
     breaks: "envelope.3",
-    file: "journal/envelope.ts",
     find: "    if (!this.#named.has(name)) blobs.set(name, text);",
     replace: "    blobs.set(name, text);",
-    also: [
-      { file: "journal/envelope.ts", find: "    if (this.#texts.has(name)) return { name };\n", replace: "" },
-    ],
+    also: [{ find: "    if (this.#texts.has(name)) return { name };\n", replace: "" }],
     why: "A large value is sent again with every batch that names it.",
   },
   {
     name: "blobs-taken-at-their-word",
     breaks: "envelope.4",
-    file: "journal/envelope.ts",
     find: "        if (text === body && plainName(text) !== name) continue;\n",
     replace: "",
     why: "A changed blob is read without a check against its name.",
@@ -186,7 +166,6 @@ const direct: readonly PlantedBug[] = [
   {
     name: "recorded-work-runs-again",
     breaks: "standalone.1",
-    file: "standalone/journal.ts",
     find: "    if (!this.has(key) && !this.#working.has(key)) {\n",
     replace: "    if (!this.#working.has(key)) {\n",
     why: "Work runs although its outcome is recorded.",
@@ -194,7 +173,6 @@ const direct: readonly PlantedBug[] = [
   {
     name: "failure-kept-for-good",
     breaks: "standalone.2",
-    file: "standalone/journal.ts",
     find: 'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed";',
     replace:
       'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed" || entry.kind === "attempt.failed";',
@@ -203,12 +181,10 @@ const direct: readonly PlantedBug[] = [
   {
     name: "last-record-stands",
     breaks: "standalone.3",
-    file: "standalone/journal.ts",
     find: "      if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);",
     replace: "      if (settles) this.#settled.set(entry.key, entry);",
     also: [
       {
-        file: "standalone/journal.ts",
         find: '    else if ("key" in fact && this.has(fact.key)) landed.resolve();\n',
         replace: "",
       },
@@ -221,7 +197,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "warm-runs-without-a-limit",
     breaks: "parked.1",
-    file: "runs/parked.ts",
     find: "if (this.#kept.size <= this.#limit && this.#text <= mostText) return;",
     replace: "if (this.#kept.size > 0) return;",
     why: "Every run that was ever parked stays in memory.",
@@ -233,7 +208,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "one-life-lent-twice",
     breaks: "parked.2",
-    file: "runs/parked.ts",
     find: "    const execution = this.#drop(locator);\n    if (execution === undefined) return null;",
     replace: "    const execution = this.#kept.get(locator);\n    if (execution === undefined) return null;",
     why: "Two callers drive the same parked run in memory at the same time.",
@@ -241,7 +215,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "a-view-with-a-status-of-its-own",
     breaks: "view.1",
-    file: "inspect/view.ts",
     find: 'status: blocked === null ? summary.status : "blocked",',
     replace: 'status: blocked === null ? (end === null ? "running" : summary.status) : "blocked",',
     why: "A screen shows a parked run as running.",
@@ -250,7 +223,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "a-view-without-ancestors",
     breaks: "view.2",
-    file: "inspect/view.ts",
     find: 'base: first?.kind === "run.forked" ? first.base : 0,',
     replace: "base: 0,",
     why: "A screen shows inherited work as work of the fork.",
@@ -259,7 +231,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "a-replay-that-asks-for-nothing",
     breaks: "tools.1",
-    file: "tools.ts",
     find: "    seen = seenAt(replayEnd);\n",
     replace: "",
     why: "A replay does not look at what the code asked for, so changed code passes.",
@@ -268,7 +239,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "leased-before-the-release",
     breaks: "parked.4",
-    file: "runs/execution.ts",
     find: "      await this.#left;\n",
     replace: "",
     why: "Code that continues by itself takes a lease, and the late release of the drive before ends it: another driver does the same work.",
@@ -280,7 +250,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "returned-by-a-former-user",
     breaks: "parked.2",
-    file: "runs/parked.ts",
     find: "    if (this.#out.get(journal) !== user) return;\n",
     replace: "",
     why: "A caller that has driven a run gives the next caller's execution back, and a third one drives it as well.",
@@ -292,7 +261,6 @@ const warm: readonly PlantedBug[] = [
   {
     name: "warm-life-missed-something",
     breaks: "parked.3",
-    file: "runs/parked.ts",
     find: "if (!journal.deleted && isSame) return journal;",
     replace: "if (!journal.deleted) return journal;",
     why: "A run kept in memory continues although another driver has written.",
@@ -309,7 +277,6 @@ const plans: readonly PlantedBug[] = [
   {
     name: "plan-makes-the-fork",
     breaks: "plan.1",
-    file: "runs/fork.ts",
     find: "await journal.imagine({ ...fact }, host.world.now());",
     replace: "await journal.append([writeFact({ ...fact }, host.world.now())]);",
     why: "A plan of a fork creates a run.",
@@ -318,7 +285,6 @@ const plans: readonly PlantedBug[] = [
   {
     name: "plan-looks-at-the-parent",
     breaks: "plan.2",
-    file: "inspect/plan.ts",
     find: "new Set(fork.entries.filter(isSettlement)",
     replace: "new Set(parent.entries.filter(isSettlement)",
     why: "A plan reports every record of the parent as reused.",
@@ -327,7 +293,6 @@ const plans: readonly PlantedBug[] = [
   {
     name: "plan-knows-the-past-alone",
     breaks: "plan.3",
-    file: "inspect/plan.ts",
     find: "new Map([...recorded, ...next])",
     replace: "recorded",
     why: "A plan leaves out the fork's first calls if the parent never made them.",

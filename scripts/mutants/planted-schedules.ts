@@ -12,7 +12,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "step-beyond-its-field",
     breaks: "cron.1",
-    file: "schedules/cron.ts",
     find: "!(by >= 1) || by > field.high - field.low + 1",
     replace: "!(by >= 1)",
     why: "`*/90` as minute is accepted, and means every hour.",
@@ -21,7 +20,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "time-that-does-not-exist",
     breaks: "zone.1",
-    file: "schedules/zone.ts",
     find: "found.filter((instant) => this.wallAt(instant) === wall)",
     replace: "found",
     why: "A time that the clock jumps over has an instant.",
@@ -30,7 +28,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "jumped-over",
     breaks: "ticks.1",
-    file: "schedules/ticks.ts",
     find: "return [instants[0] ?? this.#zone.afterGap(wall)];",
     replace: "return instants.slice(0, 1);",
     why: "A daily tick at 2:30 does not happen on the day on which the clock jumps over it.",
@@ -39,7 +36,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "hour-that-exists-twice",
     breaks: "ticks.2",
-    file: "schedules/ticks.ts",
     find: "    if (this.#cron.everyHour) return instants;\n",
     replace: "",
     why: "An hourly schedule leaves out the second of two equal hours.",
@@ -48,7 +44,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "periods-from-now",
     breaks: "ticks.3",
-    file: "schedules/ticks.ts",
     find: "next: (after) => (Math.floor(after / ms) + 1) * ms,",
     replace: "next: (after) => after + ms,",
     why: "Periods are counted from the last tick that was looked at, so that processes find different ticks.",
@@ -57,7 +52,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "input-in-clear",
     breaks: "record.1",
-    file: "schedules/record.ts",
     find: "if (cipher === null) return { ...rest, input, isSealed: false, fingerprint };",
     replace: "if (fingerprint !== '') return { ...rest, input, isSealed: false, fingerprint };",
     why: "The input of a schedule is not encrypted.",
@@ -66,7 +60,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "run-beside-the-decision",
     breaks: "fire.1",
-    file: "schedules/fire.ts",
     find: "return { ...next, pending: pendingOf(name, at) };",
     replace:
       "{ void startRun(host, schedule, tickId(name, at)); return { ...next, last: pendingOf(name, at) }; }",
@@ -75,7 +68,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "next-tick-before-its-run",
     breaks: "fire.2",
-    file: "schedules/fire.ts",
     find: "const started = pending !== null && (await begin(host, schedule, pending));",
     replace:
       "if (pending !== null) void begin(host, schedule, pending).then(() => onStart(pending.runId));\n    const started = false as boolean | null;",
@@ -84,7 +76,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "tick-given-up",
     breaks: "fire.3",
-    file: "schedules/fire.ts",
     find: '|| DurableError.is(error, "run-exists")) return false;\n    throw error;',
     replace: '|| DurableError.is(error, "run-exists")) return false;\n    return false;',
     why: "A tick whose run cannot be created now is passed over.",
@@ -92,7 +83,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "defined-at-every-start",
     breaks: "manage.1",
-    file: "schedules/manage.ts",
     find: "    if (before?.fingerprint === fingerprint) return infoOf(before);\n",
     replace: "",
     why: "Every start of a program writes its schedules again.",
@@ -101,7 +91,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "late-record-counts",
     breaks: "remote-schedules.1",
-    file: "adapters/remote/schedules.ts",
     find: "if (last !== null && (await this.#record(hash, last.number))?.version !== last.version) {",
     replace: "if (last !== null && hash === '') {",
     why: "A writer that slept while the log moved on takes a deleted key for a new one, and its write for the last.",
@@ -110,7 +99,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "deleted-schedule-returns",
     breaks: "remote-schedules.2",
-    file: "adapters/remote/schedules.ts",
     find: "if ((last?.schedule?.version ?? null) !== expected) return false;",
     replace: "if (last?.schedule && last.schedule.version !== expected) return false;",
     why: "A writer that has read a schedule before it was deleted brings it back.",
@@ -119,7 +107,6 @@ export const plantedInSchedules: readonly PlantedBug[] = [
   {
     name: "schedule-without-a-sign",
     breaks: "remote-schedules.3",
-    file: "adapters/remote/schedules.ts",
     find: '    if (number === 1) await this.#bucket.put(signPrefix + hash, "0");\n',
     replace: "",
     why: "A schedule whose writer died after its first record is never listed.",

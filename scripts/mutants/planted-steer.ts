@@ -13,7 +13,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "paused-run-is-due",
     breaks: "fold.4",
-    file: "journal/fold.ts",
     find: '(status === "paused" && !goesOn)',
     replace: "false",
     why: "The first entry after a pause makes the run running and due again.",
@@ -21,7 +20,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "driver-ignores-a-pause",
     breaks: "fold.4",
-    file: "engine/engine.ts",
     find: "if (this.ending.isPaused || (this.#leaving && open))",
     replace: "if (this.#leaving && open)",
     why: "A driver that reads the pause goes on with the run.",
@@ -29,7 +27,7 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "retry-drops-chunks",
     breaks: "taken-back.1",
-    file: "journal/taken-back.ts",
+    beside: "taken-back.1.",
     find: '  "stream.chunks",\n',
     replace: "",
     why: "A stream that is retried uses the number of an attempt whose chunks readers have.",
@@ -38,7 +36,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "deadline-goes-first",
     breaks: "deadline.1",
-    file: "engine/engine.ts",
     find: "if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();\n    const failing",
     replace: "const failing",
     why: "A run fails by its deadline although an answer was recorded before.",
@@ -47,7 +44,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "deadline-before-its-time",
     breaks: "deadline.1",
-    file: "engine/engine.ts",
     find: "deadline <= this.world.now())",
     replace: "deadline - 10_000 <= this.world.now())",
     why: "A run fails before its deadline.",
@@ -55,7 +51,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "deadline-of-a-group-in-its-scope",
     breaks: "deadline.2",
-    file: "engine/deadline.ts",
     find: 'place.scope.branch(key, "")',
     replace: "place.scope",
     why: "The deadline of a group is a call beside it, so its key can meet one of the workflow.",
@@ -64,7 +59,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "late-branches-go-on",
     breaks: "group.4",
-    file: "engine/calls/group.ts",
     find: "for (const branch of opened.scopes) giveUp(engine, branch, error);",
     replace: "",
     why: "Branches go on after the deadline of their group.",
@@ -73,7 +67,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "pause-twice",
     breaks: "steer.1",
-    file: "runs/steer.ts",
     find: "while (journal.state.end === null && journal.state.paused === null) {",
     replace: "for (let once = true; once && journal.state.end === null; once = false) {",
     why: "A second pause of a run is a second entry, with another reason.",
@@ -82,7 +75,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "child-retried-under-its-parent",
     breaks: "steer.2",
-    file: "runs/steer.ts",
     find: "if (known?.over === true && known.opened.child === runId)",
     replace: 'if (known?.opened.child === "")',
     why: "A child is retried although its parent has gone on with its failure.",
@@ -91,7 +83,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "child-not-retried",
     breaks: "steer.3",
-    file: "runs/steer.ts",
     find: 'if (end?.kind === "run.failed") found.push(child);',
     replace: "",
     why: "A parent is retried, and finds its child failed as before.",
@@ -100,7 +91,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "handled-failure-taken-back",
     breaks: "failed-calls.1",
-    file: "runs/failed-calls.ts",
     find: 'if (typeof key === "string" && failures.has(key)) return [key];',
     replace: "if (failures.size > 0) return [...failures];",
     why: "A retry runs a step again whose failure the code had handled.",
@@ -109,7 +99,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "retried-for-ever",
     breaks: "failed-calls.2",
-    file: "runs/failed-calls.ts",
     find: "return !entries.slice(last).some(isSettlement);",
     replace: "return entries.length < 0;",
     why: "Each retry takes back nothing, and the run fails in the same way again.",
@@ -118,7 +107,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "spawned-runs-stay-cancelled",
     breaks: "steer.4",
-    file: "runs/steer.ts",
     find: "const spawned = await reviveSpawned(host, journal);",
     replace: "const spawned: string[] = [];",
     why: "A run is retried, and those that ended with it stay cancelled.",
@@ -127,7 +115,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "cancellation-of-this-life-taken-back",
     breaks: "revive.1",
-    file: "runs/revive.ts",
     find: "(state.unneeded ?? Infinity) < life",
     replace: "(state.unneeded ?? Infinity) <= life",
     why: "A child that is cancelled because its parent ends goes on when the driver of its parent looks at it.",
@@ -139,7 +126,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "undone-run-goes-on",
     breaks: "revive.2",
-    file: "runs/revive.ts",
     find: "return state.undoing === null && position > 1;",
     replace: "return position > 0 || state.undoing === null;",
     why: "A child that was cancelled before it began, and has no input, goes on after a retry of its parent.",
@@ -148,7 +134,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "foreign-run-spawned",
     breaks: "spawn.4",
-    file: "runs/spawn.ts",
     find: 'if (options.ifExists === "keep" && isSame) return;',
     replace: "if (isSame) return;",
     why: "A run that another caller has started is taken for the spawned one.",
@@ -160,7 +145,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "pauses-never-read-again",
     breaks: "pauses.1",
-    file: "runs/pauses.ts",
     find: "at - this.#known.at < knownMs",
     replace: "at - this.#known.at < 1e15",
     why: "A process never notices that a workflow was paused by another one.",
@@ -169,7 +153,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "pause-by-memory",
     breaks: "pauses.1",
-    file: "runs/pauses.ts",
     find: "    this.#known = null;\n    const known",
     replace: "    const known",
     why: "A pause is not written, because this process has not noticed that another one has unpaused the workflow.",
@@ -178,7 +161,6 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "paused-workflow-keeps-its-drivers",
     breaks: "pauses.2",
-    file: "runs/pauses.ts",
     find: "if (paused.has(execution.definition.name)) execution.leave();",
     replace: "void execution;",
     why: "Runs that are driven when their workflow is paused go on to their end.",
@@ -186,7 +168,7 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "paused-workflow-is-claimed",
     breaks: "due-work.4",
-    file: "due-work.ts",
+    beside: "class DueWork",
     find: "workflows.filter((name) => !paused.has(name))",
     replace: "workflows",
     why: "A worker claims the runs of a paused workflow again and again.",

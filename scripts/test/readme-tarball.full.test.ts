@@ -1,6 +1,6 @@
 import { bundleEntries } from "../lib/bundle.ts";
 import { spawn, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -60,6 +60,47 @@ function play(until: string | null = null): Promise<Played> {
     child.on("close", (code, signal) => resolve({ said, complained, signal, code }));
   });
 }
+
+/** A program that uses each verb for the first time after its standard input has ended. */
+const verbs = `
+import { createApp, durable } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { once } from "node:events";
+
+let works = false;
+const flow = durable("verbs", async (ctx, kind: string) => {
+  if (kind === "fails") return ctx.step("work", () => { if (!works) throw new Error("not yet"); return 1; }, { retry: { attempts: 1 } });
+  if (kind === "undone") await ctx.step("book", () => 1, { compensate: () => {} });
+  return kind === "ends" ? ctx.step("one", () => 1) : ctx.suspend("go");
+});
+const app = createApp({ workflows: [flow], storage: new SqliteStorage("verbs.db") });
+const end = async (run) => {
+  for (;;) {
+    const { status } = await run.outcome();
+    if (status !== "running") return status;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+};
+for (const kind of ["waits", "undone", "fails", "ends"]) await end(await app.start("verbs", kind, { id: kind }));
+const [waits, undone, fails, ends] = ["waits", "undone", "fails", "ends"].map((id) => app.get(id));
+const stop = await waits.outcome();
+console.log("ready");
+process.stdin.resume();
+await once(process.stdin, "end");
+console.log("list", (await app.list()).runs.length);
+const { status } = await app.resume(stop.waiting[0].token, "yes");
+console.log(\`resume \${status}, \${await end(waits)}\`);
+console.log("send", (await undone.send("topic", 1)).status);
+await undone.cancel();
+console.log("cancel", await end(undone));
+works = true;
+await fails.retry();
+console.log("retry", await end(fails));
+const branch = await ends.fork({ from: "one", id: "branch" });
+console.log("fork", await end(branch));
+await app.delete("branch");
+console.log("purge", (await app.purge({ olderThan: 0 })).runs);
+`;
 
 const prompts = (said: string): string[] =>
   said.split("\n").flatMap((line) => /^model: (.*)$/.exec(line)?.[1] ?? []);
@@ -132,4 +173,28 @@ describe("the first program of the README, in an empty folder with the package i
   it("complains of nothing in a folder whose package.json says that it holds modules", async () => {
     expect(await play()).toMatchObject({ code: 0, complained: "" });
   });
+
+  it("keeps its verbs in a process whose installed package is removed from the disk", async () => {
+    writeFileSync(join(home, "verbs.ts"), verbs);
+    const child = spawn(process.execPath, ["verbs.ts"], { cwd: home, stdio: ["pipe", "pipe", "inherit"] });
+    const installed = join(home, "node_modules", "@durable");
+    let said = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      if (said !== "ready\n") return;
+      rmSync(installed, { recursive: true });
+      child.stdin.end("go");
+    });
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+    expect(existsSync(installed)).toBe(false);
+    expect(said.split("\n").slice(1, -1)).toEqual([
+      "list 4",
+      "resume accepted, completed",
+      "send accepted",
+      "cancel cancelled",
+      "retry completed",
+      "fork completed",
+      "purge 3",
+    ]);
+  }, 60_000);
 });

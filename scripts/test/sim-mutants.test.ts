@@ -57,6 +57,17 @@ test("a patch whose text is gone, or is there twice, is refused", () => {
   expect(() => patched("a.ts", "one by one", [patch])).toThrow("more than one");
 });
 
+test("a patch applies however its source is formatted", () => {
+  const patch = { file: "a.ts", find: "one(a, b)", replace: "two()" };
+  expect(patched("a.ts", "if (one(\n  a,\n  b)) all();", [patch])).toBe("if (two()) all();");
+});
+
+test("a bug whose place cannot be told is refused", () => {
+  const bug = { name: "a bug", breaks: "law 1", why: "It is tried here.", replace: "" };
+  expect(() => patchesOf({ ...bug, find: "no such text in core" })).toThrow("no longer has");
+  expect(() => patchesOf({ ...bug, find: "return" })).toThrow("Say what stands beside it");
+});
+
 test("a mutant changes code, and neither comments nor texts", () => {
   const source = 'if (a && b) say("x && y", `${a} || b`); // a && b\nconst list = [first(0), 1];\n';
   expect(mask(source)).toHaveLength(source.length);

@@ -8,16 +8,18 @@ import type { AdvanceOptions } from "./engine/stop.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { byId } from "./runs/lookup.ts";
 import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
-import type { SendOptions, SendResult } from "./runs/send.ts";
+import { send, type SendOptions, type SendResult } from "./runs/send.ts";
 import type { Sweep, SweepOptions } from "./inspect/sweep.ts";
-import { later } from "./runs/load-later.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
-import { lazy } from "./values/lazy.ts";
+import { purge } from "./runs/purge.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import type { ResumeOptions, ResumeResult } from "./runs/resume.ts";
-import { outside, Run, start, type StartOptions } from "./run.ts";
+import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
+import { deleteById } from "./runs/delete.ts";
+import { listRuns } from "./runs/list.ts";
+import { sweep } from "./inspect/sweep.ts";
+import { Run, start, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
 import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
@@ -139,34 +141,28 @@ export function createApp(options: AppOptions): App {
         `This app has no workflow ${show(workflow)}. Add it to createApp({ workflows }).`,
       );
     },
-    resume: async (token, value, given = {}) =>
-      (await outside()).resume(host, token, { value, options: given }),
-    deliver: async (token, value, given = {}) =>
-      (await outside()).deliver(host, token, { value, options: given }),
-    send: async (runId, topic, payload, given = {}) =>
-      (await later()).send(host, runId, { topic, payload, options: given }),
+    resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
+    deliver: async (token, value, given = {}) => deliver(host, token, { value, options: given }),
+    send: async (runId, topic, payload, given = {}) => send(host, runId, { topic, payload, options: given }),
     advance: (runId, given) => byId(host, runId, () => advanceRun(host, runId, given)),
     get: (runId) => new Run(runId, { host }),
-    list: async (query = {}) => (await later()).listRuns(host, query),
+    list: async (query = {}) => listRuns(host, query),
     cancel: (runId, reason, given) => new Run(runId, { host }).cancel(reason, given),
     pause: (workflow, reason) => pauses.set(workflow, true, reason),
     unpause: (workflow) => pauses.set(workflow, false),
     paused: () => pauses.list(),
     delete: async (runId) => {
-      const { deleteById } = await later();
       return byId(host, runId, () => deleteById(host, runId));
     },
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
     sweep: async (given = {}) => {
       const workflow = await pauses.without([...definitions.keys()]);
-      return (await outside()).sweep(host, schedules, { workflow, options: given });
+      return sweep(host, schedules, { workflow, options: given });
     },
-    purge: async (given) => (await purging()).purge(host, given),
+    purge: (given) => purge(host, given),
     [appStorage]: host,
     [appSchedules]: source,
   };
   return app;
 }
-
-const purging = /* @__PURE__ */ lazy(() => import("./runs/purge.ts"));

@@ -1,6 +1,5 @@
 /**
- * The workers of a storage, as people see them: which ones there are, and which work waits for one. Loaded by workers that
- * have a name, and by tools. Proven in test/fleet.test.ts.
+ * The workers of a storage, as people see them: which ones there are, and which work waits for one. Proven in test/fleet.test.ts.
  *
  * It only shows: nothing decides by it, so a worker that cannot write its name works as any other.
  */

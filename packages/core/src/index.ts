@@ -34,7 +34,7 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
-export type { ChapterOptions, EditedCalls, EntriesOptions } from "./inspect/outside.ts";
+export type { ChapterOptions, EditedCalls, EntriesOptions } from "./runs/entries.ts";
 export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
 export type { RunEntry as Entry } from "./journal/run-entry.ts";
 export { Journal } from "./standalone/journal.ts";

@@ -1,5 +1,5 @@
 /**
- * How a worker deletes old runs in the background. Loaded by workers that do. Proven in test/worker-purge.test.ts.
+ * How a worker deletes old runs in the background. Proven in test/worker-purge.test.ts.
  *
  * purge-work.1. It has the lowest priority: after each batch it rests for four times as long as the batch took.
  * purge-work.2. Where the storage has turns, one worker of a fleet purges in each period. Elsewhere each worker does, and

@@ -7,26 +7,30 @@ import { advance, cancelRun } from "./runs/drive.ts";
 import type { FlowStart } from "./runs/new-run.ts";
 import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
-import type { ForkOptions } from "./runs/fork.ts";
+import { forkRun, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { byId, definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
-import { later } from "./runs/load-later.ts";
-import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Tags } from "./values/run-tags.ts";
-import type { EditedCalls, EntriesOptions } from "./inspect/outside.ts";
+import {
+  dropChapters,
+  editedCalls,
+  entriesOf,
+  type EditedCalls,
+  type EntriesOptions,
+} from "./runs/entries.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
-import type { ForkPlan, PlanOptions } from "./inspect/plan.ts";
+import { planRun, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import type { RunEntry } from "./journal/run-entry.ts";
-import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
-import type { ReadOptions, StreamEvent } from "./runs/reader.ts";
-import type { SendOptions, SendResult } from "./runs/send.ts";
+import { pauseRun, retryRun, unpauseRun, type RetryRunOptions, type UnpauseOptions } from "./runs/steer.ts";
+import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
+import { send, type SendOptions, type SendResult } from "./runs/send.ts";
+import { suspendedError } from "./runs/suspended.ts";
+import { cancelledError } from "./journal/cancelled.ts";
 import type { SchemaInput } from "./values/schema.ts";
-
-export const outside = /* @__PURE__ */ lazy(() => import("./inspect/outside.ts"));
 
 /** A stop, and the journal at that time. */
 export interface Driven {
@@ -112,10 +116,10 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
         case "blocked":
           throw outcome.error;
         case "cancelled":
-          throw (await later()).cancelledError(this.id, outcome);
+          throw cancelledError(this.id, outcome);
         case "suspended":
           if (options.wait !== true && waitsForOutside(outcome, journal.state.endsBy))
-            throw (await later()).suspendedError(outcome);
+            throw suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
           break;
         case "paused":
@@ -139,7 +143,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     payload: SchemaInput<M[K]>,
     options: SendOptions = {},
   ): Promise<SendResult> {
-    return (await later()).send(this.#host, this.id, { topic, payload, options });
+    return send(this.#host, this.id, { topic, payload, options });
   }
 
   /**
@@ -157,13 +161,11 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * finished and recorded, and answers are recorded. Its children are not paused.
    */
   async pause(reason?: string): Promise<Outcome<Output>> {
-    const { pauseRun } = await outside();
     return (await this.#on(() => pauseRun(this.#host, this.id, reason))) as Outcome<Output>;
   }
 
   /** Lets a paused run continue, and drives it in the background. */
   async unpause(options?: UnpauseOptions): Promise<Outcome<Output>> {
-    const { unpauseRun } = await outside();
     return (await this.#on(() => unpauseRun(this.#host, this.id, options))) as Outcome<Output>;
   }
 
@@ -173,19 +175,16 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * compensation has run, or if a parent has recorded the failure.
    */
   async retry(options?: RetryRunOptions): Promise<Outcome<Output>> {
-    const { retryRun } = await outside();
     return (await this.#on(() => retryRun(this.#host, this.id, options))) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
   async entries(options: EntriesOptions = {}): Promise<RunEntry[]> {
-    const { entriesOf } = await outside();
     return this.#on(() => entriesOf(this.#host, this.id, options));
   }
 
   /** What a fork with edits of these names would replace. Pass the keys and the chapter to `fork`. */
   async editedCalls(names: readonly string[]): Promise<EditedCalls> {
-    const { editedCalls } = await outside();
     return this.#on(() => editedCalls(this.#host, this.id, names));
   }
 
@@ -194,20 +193,18 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     name: string,
     options?: ReadOptions,
   ): AsyncGenerator<StreamEvent<T>, void, undefined> {
-    const events = (await outside()).readStream(this.#host, this.id, name, options);
+    const events = readStream(this.#host, this.id, name, options);
     yield* events as AsyncGenerator<StreamEvent<T>, void, undefined>;
   }
 
   /** Creates a run that begins with recorded work of this one, and drives it in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input, M>> {
-    const { forkRun } = await outside();
     const { id, driving } = await this.#on(() => forkRun(this.#host, this.id, options));
     return new Run(id, { host: this.#host, driving });
   }
 
   /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
-    const { planRun } = await outside();
     return this.#on(() => planRun(this.#host, this.id, options));
   }
 
@@ -216,7 +213,6 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * with `invalid-options` where the storage keeps all chapters.
    */
   async dropChapters(): Promise<void> {
-    const { dropChapters } = await outside();
     await this.#on(() => dropChapters(this.#host, this.id));
   }
 

@@ -22,7 +22,6 @@ import { assertOptions } from "./values/options.ts";
 
 export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./fleet.ts";
 export { limitUse, type LimitUse, type WindowUse } from "./inspect/limit-use.ts";
-export { loadParts } from "./values/lazy.ts";
 
 /** What a replay of a run against the present code showed. */
 export interface Replayed {

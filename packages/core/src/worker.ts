@@ -17,14 +17,14 @@ import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import type { WorkerPurge } from "./purge-work.ts";
+import { announce } from "./fleet.ts";
+import { purgeNowAndThen, type WorkerPurge } from "./purge-work.ts";
 import { assertHooks, guard } from "./runs/host.ts";
 import { purgeSettings } from "./runs/purge-options.ts";
 import type { HooksOption } from "./engine/hooks.ts";
 import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { keepTime } from "./schedules/clock.ts";
-import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
@@ -97,9 +97,6 @@ const batchMs = 25;
 
 const workerOptions =
   "name workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
-
-const purging = /* @__PURE__ */ lazy(() => import("./purge-work.ts"));
-const fleet = /* @__PURE__ */ lazy(() => import("./fleet.ts"));
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
@@ -204,7 +201,6 @@ class PollingWorker implements Worker {
   async #announce(name: string, workflows: readonly string[]): Promise<void> {
     const { versions = null } = this.#options;
     try {
-      const { announce } = await fleet();
       await announce(
         this.#app,
         () => ({ name, workflows, versions, concurrency: this.#places, active: this.active }),
@@ -217,7 +213,6 @@ class PollingWorker implements Worker {
 
   async #purge(options: WorkerPurge): Promise<void> {
     try {
-      const { purgeNowAndThen } = await purging();
       await purgeNowAndThen(this.#app, options, this.#abort.signal);
     } catch (error) {
       this.#app.world.warn(`the worker cannot purge: ${describeError(error)}`);

@@ -14,14 +14,14 @@ import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import { assertOptions } from "./values/options.ts";
 import { assertName } from "./journal/keys.ts";
-import { later } from "./runs/load-later.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import type { ResumeOptions, ResumeResult } from "./runs/resume.ts";
-import { outside, Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
+import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
+import { Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
+import { listRuns } from "./runs/list.ts";
 
 /** Options of `durable()`: those of the host, a version, and defaults for runs and steps. */
 export interface WorkflowOptions extends HostOptions, Defaults {
@@ -159,11 +159,10 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       return advance(host, definition, await create(host, definition, input, created));
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
-    resume: async (token, value, given = {}) =>
-      (await outside()).resume(host, token, { value, options: given }),
+    resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),
     get,
-    list: async (query = {}) => (await later()).listRuns(host, { ...query, workflow: definition.name }),
+    list: async (query = {}) => listRuns(host, { ...query, workflow: definition.name }),
     cancel: async (runId, reason, given) => {
       // A wrong id must not end a run of another workflow.
       definitionOf(host, await openRun(host, runId));

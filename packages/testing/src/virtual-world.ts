@@ -5,7 +5,6 @@
  */
 
 import { fingerprint, systemWorld, type LogFields, type Logger, type World } from "@durable/core";
-import { loadParts } from "@durable/core/tools";
 import { seeded } from "./random.ts";
 
 /** A world whose time passes only when a test lets it. */
@@ -42,13 +41,6 @@ export interface VirtualWorldOptions {
   /** Called before time passes: waits for work in real time, and returns true if there was any. */
   readonly hold?: (() => Promise<boolean>) | undefined;
 }
-
-/**
- * Virtual time does not wait for the disk, so it passes once all parts of core are loaded. Not awaited here: CommonJS programs
- * cannot load a module that waits.
- */
-export const partsLoaded = loadParts();
-partsLoaded.catch(() => {});
 
 /** Turns of the real event loop without activity before time may pass. */
 const quietTurns = 3;
@@ -113,7 +105,6 @@ class Clock {
 
   /** Settles when the real event loop was idle for a few turns and `hold` has nothing to wait for. */
   async quiet(): Promise<void> {
-    await partsLoaded;
     do {
       for (let calm = 0, seen = this.signs; calm < quietTurns; calm++) {
         await systemWorld.turn();
@@ -169,7 +160,7 @@ export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
     warn: (message) => void warnings.push(message),
     log: (level, message, fields) => void lines.push({ level, message, fields }),
     onTerminate: () => () => {},
-    run: (work) => clock.run(typeof work === "function" ? partsLoaded.then(work) : work),
+    run: (work) => clock.run(typeof work === "function" ? Promise.resolve().then(work) : work),
     advance: async (ms) => {
       const until = clock.now + ms;
       do await clock.quiet();

@@ -1,6 +1,6 @@
 /**
  * How a run comes to its end: its code ends or is cancelled, running work gets a bounded time, and then what the run
- * began may be undone (`undo.ts`, loaded when it is needed).
+ * began may be undone (`undo.ts`).
  *
  * ending.1. The code sees no entry after the one that ended or cancelled it, live and on replay.
  * ending.2. Nothing is undone while work of the code still runs: it gets a bounded time, then its result is dropped.

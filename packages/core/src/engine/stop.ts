@@ -1,6 +1,5 @@
 /** How a drive is started and how it stops: its options, the park, the end, and the reasons to refuse an end. */
 
-import type { EngineParts } from "./parts.ts";
 import type { Fact, Leftovers } from "../journal/entry.ts";
 import type { RunState } from "../journal/fold.ts";
 import type { RunJournal } from "../journal/journal.ts";
@@ -95,8 +94,6 @@ export interface EngineOptions {
   readonly lingerMs: number;
   readonly permits: Permits;
   readonly owner: Owner;
-  /** Loads what few runs need. */
-  readonly parts: () => Promise<EngineParts>;
   /** Begins to undo what the run did. */
   readonly undo: () => Promise<Undo>;
   readonly watch: Watch;

@@ -17,6 +17,7 @@ import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { Usage } from "../journal/usage.ts";
 import { spendOf, type Prices, type Spend } from "./spend.ts";
+import { definitionOf, openRun } from "../runs/lookup.ts";
 
 /** What a fork would do, worked out by replay without running any step. */
 export interface ForkPlan {
@@ -114,4 +115,14 @@ function usageByKey(entries: readonly Entry[]): Map<string, Usage[]> {
     if ("usage" in entry && entry.usage !== undefined)
       used.set(entry.key, [...(used.get(entry.key) ?? []), ...entry.usage]);
   return used;
+}
+
+/** The plan of a fork of this run. */
+export async function planRun(
+  host: Host,
+  runId: string,
+  options: ForkOptions & PlanOptions,
+): Promise<ForkPlan> {
+  const parent = await openRun(host, runId, options.chapter);
+  return planFork(host, definitionOf(host, parent), parent, options);
 }

@@ -28,7 +28,7 @@ import { readPart } from "./read-part.ts";
 import { retaken } from "./taken-back.ts";
 import type { KnownAncestors } from "./known-ancestors.ts";
 import type { Inherited } from "./lineage.ts";
-import { lazy } from "../values/lazy.ts";
+import { inheritedBy } from "./ancestors.ts";
 import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, Storage } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
@@ -45,7 +45,6 @@ export interface JournalOptions {
 
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
 
-const ancestors = /* @__PURE__ */ lazy(() => import("./ancestors.ts"));
 const settleTries = 12;
 /** About one second: a person must free some space, and should hear of it soon. */
 const fullTries = 6;
@@ -388,7 +387,7 @@ export class RunJournal {
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    this.#inherited = await (await ancestors()).inheritedBy(forked, at, this.#source);
+    this.#inherited = await inheritedBy(forked, at, this.#source);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);

@@ -12,8 +12,8 @@ import { failure, type Finish } from "../engine/stop.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import { DurableError } from "../values/errors.ts";
-import { later } from "./load-later.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
+import { beginning } from "./chapter-start.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
 export function nextChapter(engine: Engine, definition: Definition, input: unknown): Promise<Finish> {
@@ -34,7 +34,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   return encodeInput(definition, copy).then(
     async (json) => {
       const nonce = newNonce(engine.world, `${runId} ${journal.chapter + 1}`);
-      return (await later()).beginning(journal, definition, { input: json, nonce });
+      return beginning(journal, definition, { input: json, nonce });
     },
     (thrown: unknown) => failure(thrown, runId),
   );

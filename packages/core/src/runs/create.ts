@@ -10,11 +10,11 @@ import { incomplete } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { DurableError } from "../values/errors.ts";
-import { flowPart } from "./flow-part.ts";
 import type { Host } from "./host.ts";
-import { later } from "./load-later.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 import type { LeasedRun, NewRun } from "./new-run.ts";
+import { flowOf, record } from "./flow.ts";
+import { firstTags } from "./tags.ts";
 
 /** Records a new run, or finds the one with this id, and takes its lease if asked to. */
 export async function create(
@@ -25,15 +25,15 @@ export async function create(
 ): Promise<LeasedRun> {
   const { id, childOf, spawnedBy, takeLease, start } = given;
   const encoded = await encodeInput(definition, input);
-  const tags = (definition.tags ?? given.tags) && (await later()).firstTags(definition, encoded, given.tags);
+  const tags = (definition.tags ?? given.tags) && firstTags(definition, encoded, given.tags);
   const runId = id ?? host.world.id();
   assertRunId(runId);
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
-  const part = definition.flow === undefined && start === undefined ? null : await flowPart();
+  const isLimited = definition.flow !== undefined || start !== undefined;
   const ends = deadlineAt(host, given.deadline ?? definition.defaults.deadline);
-  const flow = await part?.flowOf(host, definition, encoded, { ...start, ...ends });
+  const flow = isLimited ? await flowOf(host, definition, encoded, { ...start, ...ends }) : undefined;
   const started = {
     kind: "run.started",
     runId,
@@ -55,7 +55,7 @@ export async function create(
     return isNew;
   };
   // A run with limits takes its lease when it is admitted.
-  if (part !== null) return part.record(host, { journal, lease, started }, () => append(false));
+  if (isLimited) return record(host, { journal, lease, started }, () => append(false));
   const created = await append(takeLease);
   return created || !takeLease
     ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }

@@ -10,7 +10,6 @@ import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun, Children } from "../engine/child-runs.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import { DurableError } from "../values/errors.ts";
-import { flowPart } from "./flow-part.ts";
 import { acquire, create, isChild } from "./create.ts";
 import type { LeasedRun } from "./new-run.ts";
 import type { Host } from "./host.ts";
@@ -18,11 +17,16 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import { definitionOf, notFound, openJournal, openRun } from "./lookup.ts";
-import { later } from "./load-later.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
 import { outcomeWithChildren } from "./status.ts";
+import { admit } from "./flow.ts";
+import { cancel } from "./cancel.ts";
+import { poisoned } from "./poison.ts";
+import { revive } from "./revive.ts";
+import { spawnRun } from "./spawn.ts";
+import { otherVersion } from "./version.ts";
 
 // ---- advance: drive to the next stop ----
 
@@ -61,9 +65,7 @@ async function driven(
     const isFree = definition.flow === undefined && journal.state.summary.flow === undefined;
     const leased = isFree
       ? await (run instanceof RunJournal ? take() : run)
-      : await (
-          await flowPart()
-        ).admit({ host, definition, journal, options: given, take, leave, advance }, run);
+      : await admit({ host, definition, journal, options: given, take, leave, advance }, run);
     if (typeof leased === "function") return leased;
     const { lease, owned } = leased;
     if (journal.state.end !== null) {
@@ -81,7 +83,7 @@ async function driven(
       return await driven(host, definition, await openRun(host, runId), given);
     }
     if (isPoison(leased, options)) {
-      const outcome = await (await later()).poisoned(host, leased, runId, options);
+      const outcome = await poisoned(host, leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -108,7 +110,7 @@ async function leaveAsIs(
   if (versions?.includes(journal.first.version as string) === false) {
     // The start does not count.
     await lease.giveBack();
-    throw (await later()).otherVersion(journal, versions);
+    throw otherVersion(journal, versions);
   }
   return (await host.pauses?.keeps(definition.name, lease, now)) ?? null;
 }
@@ -128,7 +130,7 @@ export async function advanceRun(
   const journal = (await host.recent.take(locator)) ?? new RunJournal(locator, await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return (await later()).poisoned(host, leased, runId, options);
+  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
     return await advance(host, definitionOf(host, journal), leased, options);
@@ -152,8 +154,7 @@ export async function toNextStop(
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
-      spawn: async (request, { signal }) =>
-        (await later()).spawnRun(host, journal, request, { signal, create, advance }),
+      spawn: async (request, { signal }) => spawnRun(host, journal, request, { signal, create, advance }),
       wake: (runId) => wake(host, runId),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
@@ -173,7 +174,7 @@ async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): Re
   const known = journal !== null && isChild(journal, childOf) ? journal : null;
   if (known !== null && known.state.unneeded !== null) {
     host.parked.take(known);
-    await (await later()).revive(host, known, life);
+    await revive(host, known, life);
   }
   // Another run has the id of the child, and `create` refuses it.
   if (journal !== known && journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
@@ -271,7 +272,6 @@ export async function cancelRun(
   options: CancelOptions = {},
 ): Promise<Outcome<unknown>> {
   assertOptions(options, "force", `The cancel of run ${journal.runId}`);
-  const { cancel } = await later();
   const outcome = await cancel(host, journal, {
     reason,
     ...options,

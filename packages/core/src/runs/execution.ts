@@ -13,18 +13,21 @@ import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
-import { later } from "./load-later.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, snapshot, type InContext, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
-import { flowPart } from "./flow-part.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Parked } from "./parked.ts";
+import { beginUndo } from "../engine/undo.ts";
+import { cancelChild, endChildren, endSpawned } from "./cancel.ts";
+import { headsBelow } from "./list.ts";
+import { reportToParent } from "./parent.ts";
+import { permitOf } from "./permits.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
@@ -88,7 +91,6 @@ export class Execution implements Parked {
       reportEnd: async (end) => {
         const endsChildren = end.kind !== "run.completed" && journal.state.openChildren().length > 0;
         if (journal.childOf === undefined && !journal.state.endsSpawned && !endsChildren) return;
-        const { endChildren, endSpawned, reportToParent } = await later();
         const ends = { cleansUp: (run: RunJournal) => below.wake(run.runId) };
         if (endsChildren) await endChildren(host, journal, ends);
         await endSpawned(host, journal, ends);
@@ -96,10 +98,9 @@ export class Execution implements Parked {
       },
       defaults: definition.defaults,
       lingerMs: host.lingerMs,
-      permits: async (...given) => (await flowPart()).permitOf(host, ...given),
+      permits: async (...given) => permitOf(host, ...given),
       owner,
-      parts: later,
-      undo: async () => (await later()).beginUndo(engine, parts),
+      undo: async () => beginUndo(engine, parts),
       watch: watchOf(journal, lease),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
@@ -136,7 +137,6 @@ export class Execution implements Parked {
         const drive = (): Promise<unknown> => below.drive(child, above().#options);
         // A call of the code that has settled leads here; the code of the child must not see its context.
         const cleansUp = (): void => host.background(`run ${runId}`, above().#inDrive(drive));
-        const { cancelChild } = await later();
         return cancelChild(host, { runId, life, workflow: definition.name, link: { childOf } }, { cleansUp });
       },
     };
@@ -199,7 +199,7 @@ export class Execution implements Parked {
   /** From one list of all children, made once per drive. */
   async #headOf(child: string): Promise<RunHead | undefined> {
     if (this.journal.state.openChildren().length <= fewChildren) return undefined;
-    this.#heads ??= later().then(({ headsBelow }) => headsBelow(this.#host, this.journal.runId));
+    this.#heads ??= headsBelow(this.#host, this.journal.runId);
     return (await this.#heads).get(child);
   }
 

@@ -1,6 +1,5 @@
 /**
- * When a run may begin, and beside which others: delays, slots, rates, debounce and singletons. Loaded by programs that
- * use one of them.
+ * When a run may begin, and beside which others: delays, slots, rates, debounce and singletons.
  *
  * flow.1. A limited run is recorded first, without a lease. It is driven once its time has come, it has a slot, and, if it
  *     has not begun, its rate allows it. A run that waits for one of these has no lease, and so no slot.
@@ -47,9 +46,6 @@ import {
   type Taken,
 } from "./rate.ts";
 import { outcomeWithChildren } from "./status.ts";
-
-export { permitOf } from "./permits.ts";
-export { giveTurnBack } from "./rate.ts";
 
 /** A day of seconds: a run is taken at most so much earlier, or later, than its turn. */
 const highestPriority = 86_400;

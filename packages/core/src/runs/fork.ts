@@ -7,7 +7,6 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import { replay } from "./drive.ts";
-import { flowPart } from "./flow-part.ts";
 import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
@@ -17,10 +16,13 @@ import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { atOnce, limits } from "../values/limits.ts";
 import { undoneCuts } from "./undone-cuts.ts";
 import { deadlineAt } from "../engine/deadline.ts";
-import { encodeInput, newNonce } from "./lookup.ts";
+import { encodeInput, newNonce, definitionOf, openRun } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
+import { advance } from "./drive.ts";
+import { flowOf } from "./flow.ts";
+import type { Outcome } from "../journal/outcome.ts";
 
 /** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
@@ -89,9 +91,7 @@ export async function forkOf(
   }
   const input = options.input !== undefined ? { input: await encodeInput(definition, options.input) } : {};
   const flow =
-    definition.flow === undefined
-      ? undefined
-      : await (await flowPart()).flowOf(host, definition, input.input ?? parent.input);
+    definition.flow === undefined ? undefined : await flowOf(host, definition, input.input ?? parent.input);
   const fact: Forked = {
     kind: "run.forked",
     runId,
@@ -204,4 +204,21 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
         entry.seq > base && (entry.kind === "message.sent" || ("key" in entry && isKept(entry, cuts))),
     );
   return gives ? line : line.slice(0, -1);
+}
+
+/** Creates a fork, and drives it in the background. */
+export async function forkRun(
+  host: Host,
+  runId: string,
+  options: ForkOptions,
+): Promise<{ id: string; driving: Promise<{ outcome: Outcome<unknown>; journal: RunJournal }> }> {
+  const parent = await openRun(host, runId, options.chapter);
+  const definition = definitionOf(host, parent);
+  const id = await createFork(host, definition, parent, options);
+  const driving = openRun(host, id).then(async (journal) => ({
+    outcome: await advance(host, definition, journal),
+    journal,
+  }));
+  host.background(`run ${id}`, driving);
+  return { id, driving };
 }

@@ -18,7 +18,7 @@ import { ParkedRuns, type Parked } from "./parked.ts";
 import { RecentJournals } from "./recent.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
-import { lazy } from "../values/lazy.ts";
+import { observing } from "./observer.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Observe } from "./observer.ts";
 import { leave, ownerNow, runAs } from "../ports/async-context.ts";
@@ -73,8 +73,6 @@ export interface HostOptions {
 /** The names of the options that workflows and apps share. */
 export const hostOptions =
   "storage secret encryption patience linger lease waitUntil warm limits hooks logger world";
-
-const loadObserver = /* @__PURE__ */ lazy(() => import("./observer.ts"));
 
 /** A misspelt hook would never be called. */
 export function assertHooks(hooks: HooksOption = []): void {
@@ -161,7 +159,7 @@ export class Host {
     const hooks = [this.#options.hooks ?? [], more].flat();
     if (hooks.length > 0)
       try {
-        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow, leave }, hooks);
+        return observing({ world, driving, decode, runAs, ownerNow, leave }, hooks);
       } catch (error) {
         world.warn(`no hook is called: ${describeError(error)}`);
       }

@@ -79,6 +79,12 @@ export async function orUnknown<T>(
   }
 }
 
+/** The locator that a token names; `null` when it is not one of ours. */
+export async function locatorIn(host: Host, token: string): Promise<string | null> {
+  const keyring = await host.keyring();
+  return keyring instanceof DurableError ? null : (keyring.verify(token)?.locator ?? null);
+}
+
 export function notFound(runId: string): DurableError {
   return new DurableError(
     "not-found",

@@ -12,7 +12,6 @@ import { acquire } from "./create.ts";
 import { advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
-import { flowPart } from "./flow-part.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
@@ -25,9 +24,10 @@ import type { Json } from "../values/codec/tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { definitionOf, openJournal, openRun } from "./lookup.ts";
+import { definitionOf, openJournal, openRun, locatorIn, orUnknown } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
+import { isUnbegun } from "./flow.ts";
 
 /**
  * `accepted`: recorded. After `resume` it has settled the wait; after `deliver` it is still to be checked, and the first
@@ -141,7 +141,7 @@ async function find(
 }
 
 /** Checks the answer against the schema of the wait, appends it, and drives the run until it stops. */
-export async function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+async function answer(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
   const user = host.parked.user(found.journal);
@@ -211,7 +211,7 @@ async function resumeFound(
 /** Slots are taken with the lease. */
 async function waitsToBegin({ flow }: Definition, journal: RunJournal): Promise<boolean> {
   if (flow?.rate === undefined && journal.state.summary.flow?.startAt === undefined) return false;
-  return (await flowPart()).isUnbegun(journal);
+  return isUnbegun(journal);
 }
 
 /** True when the journal has an answer and the run may be without a driver. */
@@ -304,7 +304,7 @@ function answeredFact(journal: RunJournal, answer: Answer): Fact<Json> {
 }
 
 /** Only appends the answer, without running code. The wait checks it when it is reached. */
-export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+async function record(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const named = await verified(host, token, answered);
   if (named === null) return { status: "unknown" };
   return host.inTurn(named.locator, async () => {
@@ -370,3 +370,20 @@ function notPlaced(error: DurableError): DurableError {
     { cause: error, details: error.details },
   );
 }
+
+type Verb = (host: Host, token: string, answered: Answered) => Promise<ResumeResult>;
+
+/** A run that is deleted meanwhile is `unknown`, to holders of a token. */
+const known =
+  (verb: Verb): Verb =>
+  (host, ...given) =>
+    orUnknown(
+      host,
+      () => locatorIn(host, given[0]),
+      () => verb(host, ...given),
+    );
+
+/** Answers a wait, and drives its run. */
+export const resume: Verb = known(answer);
+/** Answers a wait, without running code. */
+export const deliver: Verb = known(record);

@@ -1,4 +1,4 @@
-/** Drivers that are kept to some versions of the code. Loaded by the first run that is left to another one. */
+/** Drivers that are kept to some versions of the code. */
 
 import type { RunJournal } from "../journal/journal.ts";
 import { DurableError, show } from "../values/errors.ts";

@@ -4,7 +4,7 @@ import type { ScheduleStore } from "../ports/schedules.ts";
 import type { Host } from "../runs/host.ts";
 import { describeError } from "../values/errors.ts";
 import { atOnce } from "../values/limits.ts";
-import { lazy } from "../values/lazy.ts";
+import * as manage from "./manage.ts";
 import type { Look } from "./fire.ts";
 import type { ScheduleInfo, ScheduleOptions, Schedules } from "./types.ts";
 
@@ -18,8 +18,6 @@ export interface ScheduleSource {
   /** Called when this process has changed a schedule. */
   readonly listeners: Set<() => void>;
 }
-
-const part = /* @__PURE__ */ lazy(() => import("./manage.ts"));
 
 /** The schedules of a host: for its users, and for its workers. */
 export function schedulesOf(
@@ -45,15 +43,15 @@ export function schedulesOf(
   };
   return {
     source,
-    define: async (...given) => noticed((await part()).define(host, ...given)),
+    define: async (...given) => noticed(manage.define(host, ...given)),
     schedules: {
-      list: async (query) => (await part()).list(host, query),
-      get: async (name) => (await part()).get(host, name),
-      pause: async (name) => (await part()).pause(host, name),
-      resume: async (name) => noticed((await part()).resume(host, name)),
-      delete: async (name) => (await part()).remove(host, name),
-      next: async (name, count) => (await part()).next(host, name, count),
-      trigger: async (name) => (await part()).trigger(host, name),
+      list: async (query) => manage.list(host, query),
+      get: async (name) => manage.get(host, name),
+      pause: async (name) => manage.pause(host, name),
+      resume: async (name) => noticed(manage.resume(host, name)),
+      delete: async (name) => manage.remove(host, name),
+      next: async (name, count) => manage.next(host, name, count),
+      trigger: async (name) => manage.trigger(host, name),
       fire: async () => {
         const { started = [], failed = [] } = (await source.fire(workflows, 0)) ?? {};
         for (const { schedule, error } of failed)
@@ -76,5 +74,5 @@ async function fireDue(
   // They are sorted by time. Every worker looks, and loads nothing more while none is due.
   const nextAt = found[0]?.dueAt ?? null;
   if (nextAt === null || nextAt > now) return { started: [], failed: [], nextAt };
-  return (await part()).fireFound(host, store, { found, query, now });
+  return manage.fireFound(host, store, { found, query, now });
 }

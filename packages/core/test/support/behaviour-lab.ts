@@ -5,13 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MemoryStorage, type Outcome, type Run, type Storage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { loadParts } from "@durable/core/tools";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { onTestFinished } from "vitest";
 import { putEmptyJournal } from "./sqlite-empty.ts";
-
-// So that the first test of a file is like the others.
-await loadParts();
 
 export const secret = "a secret for tests, of no worth";
 

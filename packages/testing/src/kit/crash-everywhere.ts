@@ -25,7 +25,6 @@ import {
   type Resettable,
 } from "./options.ts";
 import { CrashError, crashReport, type CrashReport } from "./report.ts";
-import { partsLoaded } from "../virtual-world.ts";
 
 /**
  * Runs a workflow once without faults, then once for every read and write and every kind of fault there, and
@@ -36,7 +35,6 @@ export async function crashEverywhere<Input, Output>(
   ...[options]: CrashArguments<Input, NoInfer<Output>>
 ): Promise<CrashReport<Output>> {
   const given = (options ?? {}) as CrashOptions<Input, Output>;
-  await partsLoaded;
   const restore = watchAmbient();
   try {
     const report = await crash(subject, given);

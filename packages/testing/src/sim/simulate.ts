@@ -24,7 +24,6 @@ import { Scheduler } from "./scheduler.ts";
 import type { Bounds } from "./steadiness.ts";
 import { isStray } from "./stray-checks.ts";
 import { startOfTime, Cluster } from "./cluster.ts";
-import { partsLoaded } from "../virtual-world.ts";
 
 /** Options of `simulate`. */
 export interface SimulateOptions {
@@ -71,7 +70,6 @@ const mostEvents = 400_000;
  * against invariants.
  */
 export async function simulate(options: SimulateOptions): Promise<Simulation> {
-  await partsLoaded;
   const drawn = options.plan ?? planOf(options.seed ?? 1);
   const random = seeded(drawn.seed ^ 0x5bd1e995);
   const scheduler = new Scheduler({

@@ -16,7 +16,6 @@ import type { Permits } from "../permits.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { ByContent } from "../by-content.ts";
 import type { Placement } from "../placement.ts";
-import type { EngineParts } from "../parts.ts";
 import type { Undoable } from "../stop.ts";
 import type { Timers } from "../timers.ts";
 import type { Verdicts } from "../verdicts.ts";
@@ -47,7 +46,6 @@ export interface CallEngine {
     readonly defaults: Defaults;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
     readonly permits: Permits;
-    readonly parts: () => Promise<EngineParts>;
     readonly watch: Watch;
   };
   /** The workflow function has settled. */

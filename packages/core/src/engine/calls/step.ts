@@ -1,5 +1,6 @@
 /** Named work whose outcome is recorded. */
 
+import { reconcile } from "./reconcile.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
 import { encode, encodeThrown } from "../../values/codec/encode.ts";
@@ -251,10 +252,9 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
       return;
     }
     const { world } = this.engine;
-    const found = this.#attempts.inContext(async () => {
-      const { reconcile } = await this.engine.options.parts();
-      return reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where });
-    });
+    const found = this.#attempts.inContext(() =>
+      reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where }),
+    );
     this.#attempts.inBackground(
       found.finally(() => info.leave()).then((resolution) => this.#resolve(resolution)),
     );

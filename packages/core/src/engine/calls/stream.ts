@@ -16,7 +16,7 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { Attempts, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
-import type { ChunkBuffer, Chunks } from "./chunks.ts";
+import { ChunkBuffer, type Chunks } from "./chunks.ts";
 import { assertOptions } from "../../values/options.ts";
 import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
@@ -112,8 +112,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
 
   async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const source = await this.parts.producer(info);
-    const parts = await this.engine.options.parts();
-    const buffer: ChunkBuffer = new parts.ChunkBuffer(this.engine, attempted, {
+    const buffer: ChunkBuffer = new ChunkBuffer(this.engine, attempted, {
       where: `chunk of ${this.where}`,
       pending: () => this.#pending(buffer),
     });
