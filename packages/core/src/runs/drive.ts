@@ -155,7 +155,7 @@ export async function toNextStop(
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, { signal }) => spawnRun(host, journal, request, { signal, create, advance }),
-      wake: (runId) => wake(host, runId),
+      wake: (runId) => wake(host, runId, options.signal),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
   let stop = await execution.drive({ onReplayEnd, options, observe });
@@ -192,8 +192,11 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
   if (childOf !== undefined) wake(host, childOf.runId);
 }
 
-/** Drives a run in the background, if its code is here and this process does not drive it yet. */
-function wake(host: Host, runId: string): void {
+/**
+ * Drives a run in the background, if its code is here and this process does not drive it yet. A worker gives its signal: once
+ * it stops, nothing begins.
+ */
+function wake(host: Host, runId: string, signal?: AbortSignal): void {
   if (host.driving.has(runId)) return;
   const drive = async (): Promise<void> => {
     const locator = locatorOf(runId);
@@ -204,7 +207,7 @@ function wake(host: Host, runId: string): void {
     const definition = run === null ? null : await codeOf(host, run);
     if (run === null) return;
     if (definition === null) host.parked.checkIn(run, host.parked.user(run));
-    else await driven(host, definition, run, {});
+    else await driven(host, definition, run, { signal });
   };
   host.background(`run ${runId}`, drive());
 }
