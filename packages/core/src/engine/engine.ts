@@ -22,7 +22,8 @@ import { FreshCalls } from "./fresh-calls.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
-import type { Driving, EngineOptions, Finish, ReplayEnd, Stop, Undoable } from "./stop.ts";
+import { after, begun, stopOf, type Phase } from "./phase.ts";
+import type { Driving, EngineOptions, Finish, OnReplayEnd, ReplayEnd, Stop, Undoable } from "./stop.ts";
 import { abortReason, isParked, parkOf } from "./stop.ts";
 import { News } from "./news.ts";
 import { Outbox } from "./outbox.ts";
@@ -54,16 +55,12 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly #news: News;
   #given: Driving = { patienceMs: 0 };
   readonly #fresh = new FreshCalls(this.replay);
-  #inTurn = true;
-  /** The code may be running: it got an outcome, or has made a call. */
-  #moving = true;
+  #phase: Phase = { kind: "driving" };
+  /** The code is in a turn that the loop gave it, may be running because it got an outcome or has made a call, or is still. */
+  #code: "in turn" | "moving" | "still" = "in turn";
+  /** Called once per drive, when nothing is left to replay. */
+  #onReplayEnd: OnReplayEnd | null = null;
   #graceSpent = false;
-  #uncalled = false;
-  #replayEnded = false;
-  #leaving = false;
-  #blocked: DurableError | null = null;
-  #stop: Stop | null = null;
-  #failure: { readonly error: unknown } | null = null;
   readonly #signal = new Signal();
 
   constructor(options: EngineOptions) {
@@ -89,12 +86,12 @@ export class Engine implements ReplayEnd, CallEngine {
   /** Accepts a call, or returns null: its promise then stays pending forever. */
   enter(asked: Asked): Entered | null {
     this.placement.check(asked);
-    if (asked.scope.closed || this.#blocked !== null) return null;
-    if (this.#stop !== null && !this.#revived()) {
+    if (asked.scope.closed || this.#isBlocked) return null;
+    if (stopOf(this.#phase) !== null && !this.#revived()) {
       if (this.finished) this.placement.afterEnd(asked);
       return null;
     }
-    const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
+    const entered = this.calls.enter(asked, this.#code === "in turn" || asked.own === true);
     if (!(entered instanceof DurableError)) return entered;
     this.block(entered);
     return null;
@@ -109,14 +106,14 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The call begins when the loop comes to it, in this drive or the next one. */
   queue(call: Call): void {
     this.#fresh.list.push(call);
-    this.#moving = true;
-    if (!this.#inTurn) this.wake();
+    if (this.#code === "in turn") return;
+    this.#code = "moving";
+    this.wake();
   }
 
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
-    if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;
-    if (!this.ending.accepts(fact)) return;
+    if (!this.#mayWrite(fact)) return;
     if (fact.kind === "cleanup.opened") this.#fresh.registered = fact.key;
     this.#outbox.push(fact);
     this.wake();
@@ -132,8 +129,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** The run cannot continue with this code or configuration. */
   block(error: DurableError): void {
-    this.#blocked ??= error;
-    this.wake();
+    this.#enter({ kind: "blocked", error });
   }
 
   /** The workflow function has settled. */
@@ -141,29 +137,34 @@ export class Engine implements ReplayEnd, CallEngine {
     this.ending.settle(finish);
     // The code has ended in time. A deadline that passes now must not wake the loop again and again.
     this.timers.deadline = null;
-    this.#moving = true;
+    this.#move();
     this.wake();
   }
 
   /** Code of the run is called now, by a call that begins: what it calls belongs to this turn. */
   enterTurn(): void {
-    this.#inTurn = this.#moving = true;
+    this.#code = "in turn";
   }
 
   /** Hands the run over: no further work begins here, and work under way is recorded first. */
   leave(): void {
-    this.#leaving = true;
+    this.#enter({ kind: "leaving" });
+  }
+
+  /** The one place where the phase changes, but for the begin of a drive. */
+  #enter(phase: Phase): void {
+    this.#phase = after(this.#phase, phase);
     this.wake();
   }
 
   /** Only waiting was left, and the run was released. */
   get parked(): boolean {
-    return this.#stop?.kind === "suspended";
+    return this.#phase.kind === "parked";
   }
 
   /** The drive has stopped: nothing more is written. */
   get stopped(): boolean {
-    return this.#stop !== null && !this.parked;
+    return this.#phase.kind === "stopped";
   }
 
   get finished(): boolean {
@@ -174,14 +175,25 @@ export class Engine implements ReplayEnd, CallEngine {
     return this.ending.finish?.thrown;
   }
 
-  /** No further attempt may start: the run is over, or this driver stops. */
-  get closing(): boolean {
-    return this.finished || this.ceasing;
+  /** A call may begin in this drive, also one that a workflow which has ended does not await. */
+  get mayBegin(): boolean {
+    return this.#phase.kind === "driving" && !this.ending.over;
   }
 
-  /** Nothing more begins in this drive. */
-  get ceasing(): boolean {
-    return this.#stop !== null || this.#blocked !== null || this.#leaving || this.ending.over;
+  /** An attempt may start, and a child be driven: the code still waits for it. */
+  get mayStart(): boolean {
+    return this.mayBegin && !this.finished;
+  }
+
+  #mayWrite(fact: Fact<Json>): boolean {
+    if (stopOf(this.#phase) !== null || (this.#isBlocked && !traitsOf(fact).paid)) return false;
+    return this.ending.accepts(fact);
+  }
+
+  /** It is blocked, or stopped because it was. */
+  get #isBlocked(): boolean {
+    const { kind } = stopOf(this.#phase) ?? this.#phase;
+    return kind === "blocked" || (this.#phase.kind === "parked" && this.#phase.error !== undefined);
   }
 
   /**
@@ -206,9 +218,9 @@ export class Engine implements ReplayEnd, CallEngine {
   async drive(given: Driving): Promise<Stop> {
     const { lease } = this.options;
     this.#given = given;
-    this.#stop = null;
-    this.#moving = true;
-    this.#leaving = this.#replayEnded = false;
+    this.#onReplayEnd = given.onReplayEnd ?? null;
+    this.#phase = begun(this.#phase);
+    this.#move();
     this.learn();
     lease.start(this.journal, {
       moved: () => this.learn(),
@@ -216,48 +228,46 @@ export class Engine implements ReplayEnd, CallEngine {
       failed: (error) => this.#fail(error),
     });
     try {
-      for (let rounds = 1; this.#stop === null; rounds++) {
+      for (let rounds = 1; ; rounds++) {
+        const stop = stopOf(this.#phase);
+        if (stop !== null) return stop;
         if (rounds % roundsPerTurn === 0) await this.world.turn();
-        else if (this.#moving) await this.world.drain();
-        this.#inTurn = this.#moving = false;
-        if (this.#failure !== null) throw this.#failure.error;
-        if (this.#news.isOver) this.#end({ kind: "lost" });
-        else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
-        else if (this.#blocked !== null) await this.#settleWork({ kind: "blocked", error: this.#blocked });
-        else if (!this.#deliver()) await this.#idle();
-        // Changed code or a foreign await. The call may still come, and is then answered first.
-        else if (this.#uncalled) this.#graceSpent = await this.#signal.silence(this.world, graceMs);
+        else if (this.#code !== "still") await this.world.drain();
+        this.#code = "still";
+        await this.#round(this.#phase);
       }
-      return this.#stop;
     } finally {
       this.ending.stop();
       this.#changes.clear();
       this.timers.clear();
       lease.stop();
-      const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
+      const reason = abortReason(this.journal, stopOf(this.#phase) ?? { kind: "left" }, this.inFlight.idle);
       if (reason !== null) this.ending.abort(reason);
     }
   }
 
-  /** Delivers one settlement, or passes over an uncalled one; false when no settlement is left. */
-  #deliver(): boolean {
+  /** One look at the run, once its code is still. */
+  async #round(phase: Phase): Promise<void> {
+    if (phase.kind === "broken") throw phase.error;
+    if (this.#news.isOver) return this.#end({ kind: "lost" });
+    if (this.journal.state.end !== null) return this.#end({ kind: "ended" });
+    if (phase.kind === "blocked") return this.#settleWork(phase);
     const next = this.replay.next(this.ending.codeEnd);
-    this.#uncalled = false;
-    if (next === null) return false;
+    if (next === null) return this.#idle();
     const { settlement } = next;
     const call = this.calls.get(settlement.key);
-    if (next.kind !== "uncalled") {
-      // One that its deadline has settled is kept only for those who inspect a replay: it gets no second outcome.
-      if (call?.settled === false && !call.scope.closed) this.#settle(call, settlement);
-    } else if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
-    else this.#uncalled = true;
-    return true;
+    // One that its deadline has settled is kept only for those who inspect a replay: it gets no second outcome.
+    if (next.kind !== "uncalled")
+      return call?.settled === false && !call.scope.closed ? this.#settle(call, settlement) : undefined;
+    if (this.#graceSpent || this.calls.isClosed(settlement.key)) return this.replay.pass();
+    // Changed code or a foreign await. The call may still come, and is then answered first.
+    this.#graceSpent = await this.#signal.silence(this.world, graceMs);
   }
 
   #settle(call: Call, settlement: Settlement): void {
     this.replay.deliver(settlement);
     this.timers.cancel(call);
-    this.#inTurn = this.#moving = true;
+    this.enterTurn();
     call.settle(settlement);
   }
 
@@ -266,25 +276,26 @@ export class Engine implements ReplayEnd, CallEngine {
     const { lease } = this.options;
     // Another caller in this process has appended through the same journal, and the code has not seen it yet.
     if (this.#news.waits) return this.learn();
-    if (!this.#replayEnded) {
-      const next = await this.#given.onReplayEnd?.(this);
-      this.#replayEnded = next !== "again";
-      if (next === "leave" && this.#blocked === null) this.#end({ kind: "left" });
-      if (next !== undefined) return;
+    if (this.#onReplayEnd !== null) {
+      const next = await this.#onReplayEnd(this);
+      if (next !== "again") this.#onReplayEnd = null;
+      if (next === "leave" && !this.#isBlocked) this.#end({ kind: "left" });
+      return;
     }
     // Entries that came while the lease was expired are processed before anything begins.
     if (!lease.valid) return void (await lease.renew());
     // The function may have ended with calls that it does not await: the next driver begins them.
     const open = !this.finished || this.#fresh.list.length > 0 || this.ending.frozen;
-    if (this.ending.isPaused || (this.#leaving && open)) return this.#settleWork({ kind: "left" });
+    if (this.ending.isPaused || (this.#phase.kind === "leaving" && open))
+      return this.#settleWork({ kind: "left" });
     if (this.ending.frozen) return this.#freeze();
     const { deadline } = this.timers;
     if (deadline !== null && !this.finished && deadline <= this.world.now()) return this.#expire(deadline);
     const judged = this.#changes.judge(this.#fresh.list);
     if (judged === null) return this.#pause();
-    this.#fresh.begin(judged, () => this.#blocked !== null);
+    this.#fresh.begin(judged, () => this.#isBlocked);
     // A clean-up has begun, and may make its first calls in this turn.
-    if (this.#inTurn) return;
+    if (this.#code === "in turn") return;
     this.verdicts.flush();
     this.timers.fire();
     if (this.#idleWork && !this.#outbox.appending) return this.#rest();
@@ -295,13 +306,13 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The deadline of the run has passed: nothing more begins, and the run fails once what came before is recorded. */
   async #expire(deadline: number): Promise<void> {
     // An answer to an open wait was recorded before. Its verdict may still let the code end.
-    this.#fresh.beginAsked(() => this.#blocked !== null);
+    this.#fresh.beginAsked(() => this.#isBlocked);
     this.verdicts.flush();
     if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();
     const failing = this.ending.expire(deadline, this.calls);
     if (failing !== null) return this.#outbox.append(failing);
     this.timers.deadline = null;
-    this.#moving = true;
+    this.#move();
   }
 
   /** The code is over: work under way is recorded, then what the run has begun is undone. */
@@ -313,8 +324,12 @@ export class Engine implements ReplayEnd, CallEngine {
     if (!this.ending.close(this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0))
       return this.#pause();
     this.#fresh.drop();
-    this.#inTurn = this.#moving = true;
+    this.enterTurn();
     this.ending.undo = await this.options.undo();
+  }
+
+  #move(): void {
+    if (this.#code === "still") this.#code = "moving";
   }
 
   /** Writes what is queued, and waits for something to happen. */
@@ -369,20 +384,18 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   #end(stop: Stop): void {
-    this.#stop ??= stop;
-    this.wake();
+    this.#enter(stop.kind === "suspended" ? { kind: "parked" } : { kind: "stopped", stop });
   }
 
   #fail(error: unknown): void {
     if (DurableError.is(error, "journal-regressed")) return this.block(error);
-    this.#failure ??= { error };
-    this.wake();
+    this.#enter({ kind: "broken", error });
   }
 
   /** A foreign await ended after the run was parked: the same execution of the function continues. */
   #revived(): boolean {
     if (!this.parked) return false;
-    this.#stop = null;
+    this.#phase = begun(this.#phase);
     this.options.revive();
     return true;
   }

@@ -9,8 +9,10 @@ import type { Action, Plan, QueuedStart, QueuePlan } from "./plan.ts";
 import type { Program } from "./program.ts";
 import { changedTree, type Tree } from "./tree.ts";
 
-/** The name of the limit, and of the steps under it. */
-const [service, limitedStep] = ["service", "call"];
+/** The name of the limit. */
+const service = "service";
+/** The name of the steps under it. */
+export const limitedStep = "call";
 /** What such a step reserves where the limit counts tokens. */
 const tokensEach = 10;
 

@@ -93,7 +93,7 @@ export class Attempts {
     if (scope.closed || record?.settled === true) return;
     const retryAt = record?.retryAt ?? null;
     if (retryAt === null) prepare();
-    else if (!this.#engine.closing) this.#call.waitUntil(retryAt);
+    else if (this.#engine.mayStart) this.#call.waitUntil(retryAt);
   }
 
   /** A permit that the work needs is settled with what the attempt has used. */

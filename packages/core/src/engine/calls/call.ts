@@ -50,10 +50,10 @@ export interface CallEngine {
   };
   /** The workflow function has settled. */
   readonly finished: boolean;
-  /** No further attempt may start: the run is over, or this driver stops. */
-  readonly closing: boolean;
-  /** Nothing more begins in this drive. */
-  readonly ceasing: boolean;
+  /** A call may begin in this drive, also one that a workflow which has ended does not await. */
+  readonly mayBegin: boolean;
+  /** An attempt may start, and a child be driven: the code still waits for it. */
+  readonly mayStart: boolean;
   /** Assigns the key of a call; `null` means that its promise stays pending. */
   enter(asked: Asked): Entered | null;
   /** Registers a call, which begins when the loop comes to it. */

@@ -138,7 +138,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   /** An entry of this call became durable: `child.opened`, or the end of the child. */
   recheck(): void {
     if (this.#settled) this.#reported.resolve(true);
-    else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
+    else if (this.#begun && this.#opened && this.engine.mayStart) this.#drive();
   }
 
   /** Records how the child is about to end; resolves when that is durable. */
@@ -155,7 +155,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   due(): void {
-    if (!this.engine.closing) this.#drive();
+    if (this.engine.mayStart) this.#drive();
   }
 
   /** `again`: an earlier drive of the run has opened the child. */
@@ -236,7 +236,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   async #isOver(): Promise<boolean> {
     const { engine, scope } = this;
     await engine.options.lease.pollNow();
-    return engine.closing || scope.closed || scope.aborted || this.#settled;
+    return !engine.mayStart || scope.closed || scope.aborted || this.#settled;
   }
 
   /** A storage error is retried. A refused input, another workflow under its id, or a deletion fails the child. */

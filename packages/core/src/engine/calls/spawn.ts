@@ -91,6 +91,6 @@ class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
   }
 
   due(): void {
-    if (!this.engine.ceasing && !this.scope.closed) this.begin();
+    if (this.engine.mayBegin && !this.scope.closed) this.begin();
   }
 }

@@ -153,14 +153,14 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
 
   due(): void {
     if (isUncertain(this.record)) this.begin();
-    else if (!this.engine.closing) this.#prepare();
+    else if (this.engine.mayStart) this.#prepare();
   }
 
   /** Waits for the permit of the next attempt. That the step waits is not recorded. */
   async #ask(limit: StepLimit): Promise<void> {
     const { engine, scope } = this;
     try {
-      this.#permit = await engine.options.permits(limit, this.where, () => scope.closed || engine.closing);
+      this.#permit = await engine.options.permits(limit, this.where, () => scope.closed || !engine.mayStart);
       // Work starts when the loop comes to it.
       if (this.#permit !== null) this.waitUntil(0);
     } catch (error) {
@@ -184,7 +184,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (limit !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(limit));
     if (onUncertain === undefined) return this.#attempts.start(this.#nextAttempt, this.#takePermit());
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
-    if (this.engine.ceasing) return this.engine.queue(this);
+    if (!this.engine.mayBegin) return this.engine.queue(this);
     this.#announced = (this.record?.starts ?? 0) + 1;
     this.#announce(this.#nextAttempt);
   }
@@ -221,11 +221,11 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (onUncertain === undefined) return this.engine.block(undecided(this.engine.journal.runId, this.key));
     if (this.scope.closed || this.#begun === record.starts) return;
     // The lease expired while the start was written: it is renewed first, and new entries are read.
-    if (!this.engine.options.lease.valid && !this.engine.ceasing) return this.engine.timers.wait(this, 0);
+    if (!this.engine.options.lease.valid && this.engine.mayBegin) return this.engine.timers.wait(this, 0);
     this.#begun = record.starts;
     if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
     // The driver stops before the work began, so the start is called off.
-    if (this.engine.ceasing) this.#announce(0);
+    if (!this.engine.mayBegin) this.#announce(0);
     else this.#attempts.start(this.#nextAttempt, this.#takePermit());
   }
 

@@ -98,7 +98,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
   }
 
   due(): void {
-    if (!this.engine.closing) this.#start();
+    if (this.engine.mayStart) this.#start();
   }
 
   #start(): void {
