@@ -1,6 +1,6 @@
-/** What a program does not use is loaded at its first use, or never (docs/decisions/0040). */
+/** Nothing of a package is loaded late (docs/decisions/0052), and nothing of another one that is not used. */
 import { build } from "esbuild";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { loadedAtOnce } from "../lib/one-chunk.ts";
 import { root } from "../lib/workspace.ts";
 
@@ -30,32 +30,12 @@ async function loaded(contents: string): Promise<{ readonly first: string[]; rea
   };
 }
 
-/** The files of each part in the folder of core's sources. */
-const parts: Readonly<Record<string, readonly string[]>> = {
-  limits: ["runs/flow.ts", "runs/permits.ts", "runs/text-store.ts", "runs/window.ts"],
-  schedules: ["schedules/manage.ts", "schedules/fire.ts", "schedules/ticks.ts"],
-  retention: ["runs/purge.ts", "purge-work.ts"],
-  telemetry: ["runs/observer.ts"],
-  messages: ["runs/send.ts"],
-  "clean-up": ["engine/undo.ts", "runs/cancel.ts"],
-  "spawned runs": ["runs/spawn.ts"],
-  steering: ["runs/steer.ts"],
-  forks: ["runs/fork.ts", "journal/ancestors.ts"],
-};
-
-describe("a program that imports everything of core, and uses none of it,", async () => {
+test("a program that imports core loads all of it at once, and nothing of OpenTelemetry", async () => {
   const { first, later } = await loaded('export { durable, createApp, createWorker } from "@durable/core";');
-
-  test.for(Object.entries(parts))("loads %s at its first use", ([, files]) => {
-    const paths = files.map((file) => `packages/core/src/${file}`);
-    expect(first.filter((path) => paths.includes(path))).toEqual([]);
-    expect(later.filter((path) => paths.includes(path)).toSorted()).toEqual(paths.toSorted());
-  });
-
-  test("loads the kernel at once, and nothing of OpenTelemetry", () => {
-    expect(first).toContain("packages/core/src/workflow.ts");
-    expect([...first, ...later].filter((path) => /packages\/otel|opentelemetry/.test(path))).toEqual([]);
-  });
+  expect(later).toEqual([]);
+  for (const file of ["runs/resume.ts", "runs/cancel.ts", "runs/fork.ts", "runs/purge.ts", "engine/undo.ts"])
+    expect(first).toContain(`packages/core/src/${file}`);
+  expect(first.filter((path) => /packages\/otel|opentelemetry/.test(path))).toEqual([]);
 });
 
 test("@durable/otel brings the interface of OpenTelemetry, and no SDK", async () => {
