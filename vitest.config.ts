@@ -30,7 +30,7 @@ const needsProcess = [
   /\bprocess\.(?:chdir|on|once)\(|\bprocess\.env\[.*\] = |\.prototype, "|\bforgetSecrets\b/,
   /\bmakeSmall\(/,
   // It watches chance, clocks or the memory of the whole process.
-  /\bcrashEverywhere\(|\/sim[/-]|\bmemoryUsage\(/,
+  /\b(?:crashEverywhere|explore|simulate|memoryUsage)\(|\/sim-/,
   // It leaves clients of a server behind.
   /\b(?:bucketConformance|fuzzRun)\(/,
 ];

@@ -17,13 +17,13 @@ import {
   eventTable,
   shrink,
   simulate,
-  type Plan,
   type Simulation,
-} from "../packages/testing/src/sim/index.ts";
-import { handles } from "../packages/testing/test/support/sim-remote.ts";
+  type SimulationPlan,
+} from "../packages/simulator/src/index.ts";
+import { handles } from "../packages/simulator/test/support/sim-remote.ts";
 
 /** Plans that once failed, run with every test. */
-const regressionsFile = new URL("../packages/testing/test/sim-regressions.json", import.meta.url);
+const regressionsFile = new URL("../packages/simulator/test/sim-regressions.json", import.meta.url);
 
 const { values } = parseArgs({
   options: {
@@ -41,7 +41,8 @@ if (!Number.isInteger(first) || !Number.isInteger(count)) {
   console.error("sim: --seed and --seeds are whole numbers (a seed may be written as 0x1a2b)");
   process.exit(2);
 }
-const given = values.plan === undefined ? null : (JSON.parse(readFileSync(values.plan, "utf8")) as Plan);
+const given =
+  values.plan === undefined ? null : (JSON.parse(readFileSync(values.plan, "utf8")) as SimulationPlan);
 
 let failed: Simulation | null = null;
 for (let seed = first; seed < first + count && failed === null; seed++) {

@@ -7,7 +7,8 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { simulate, tally, unmet, type Violation } from "../packages/testing/src/sim/index.ts";
+import { tally, unmet } from "../packages/simulator/src/coverage.ts";
+import { simulate, type Violation } from "../packages/simulator/src/index.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,7 @@
 /**
  * A program that uses the packages as a user would, written as text because it is compiled and run outside of the
  * workspace. It imports every public name of every entry point, and drives real runs: on the default SQLite file, in
- * a bucket of sealed objects, over HTTP and in the test kit.
+ * a bucket of sealed objects, over HTTP, in the test kit and in the simulator.
  */
 import type { PublicEntry } from "./public-names.ts";
 
@@ -33,7 +33,9 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/otel": ["telemetry"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
+  "@durable/simulator": ["explore"],
   "@durable/testing": ["crashEverywhere"],
+  "@durable/testing/parts": ["isSource"],
 };
 
 const body = `
@@ -87,6 +89,8 @@ const body = `
   const observed = telemetry();
   expectHello(await greet.with({ hooks: observed.hooks }).run("Ada", { id: "observed" }), false);
   await crashEverywhere(greet, { input: "Ada" });
+  await explore(greet, { input: "Ada", seeds: 1 });
+  if (!isSource(["a chunk"])) throw new Error("A list is not a source of chunks.");
   const seen = viewRun(await greet.get("by-default").entries());
   if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");
   const { verdict } = await replayRun(createApp({ workflows: [greet] }), "by-default");

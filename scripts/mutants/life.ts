@@ -2,7 +2,7 @@
  * A process with a bug in it: loads core with patches in place and runs simulations until one of them objects.
  * Started by hunt.ts, which sends the job and hears what came of it.
  */
-import type * as simulation from "../../packages/testing/src/sim/simulate.ts";
+import type * as simulation from "../../packages/simulator/src/simulate.ts";
 import type { Finding, Job } from "./hunt.ts";
 import { plant } from "./plant.ts";
 
@@ -14,7 +14,7 @@ function tell(finding: Finding): void {
 /** Only now: what is imported before the hook is in place is sound. */
 async function load(): Promise<typeof simulation | Error> {
   try {
-    return await import("../../packages/testing/src/sim/simulate.ts");
+    return await import("../../packages/simulator/src/simulate.ts");
   } catch (error) {
     return error as Error;
   }

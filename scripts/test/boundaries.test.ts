@@ -91,6 +91,18 @@ describe("boundaries", () => {
     expect(problems).toEqual([expect.stringMatching(/^packages\/s3\/src\/a.ts:1 .*never each other/)]);
   });
 
+  it("B3: the simulator imports the test kit, and not the other way round", () => {
+    const manifest = (name: string, other: string): string =>
+      JSON.stringify({ name, dependencies: { "@durable/core": "0.1.0", [other]: "0.1.0" } });
+    const problems = check({
+      "packages/simulator/package.json": manifest("@durable/simulator", "@durable/testing"),
+      "packages/simulator/src/a.ts": 'import { x } from "@durable/testing/parts";\n',
+      "packages/testing/package.json": manifest("@durable/testing", "@durable/simulator"),
+      "packages/testing/src/a.ts": 'import { x } from "@durable/simulator";\n',
+    });
+    expect(problems).toEqual([expect.stringMatching(/^packages\/testing\/src\/a.ts:1 .*never each other/)]);
+  });
+
   it("B3: an adapter must declare what it imports", () => {
     const problems = check({ "packages/s3/src/a.ts": 'import { x } from "@scope/other/sub";\n' });
     expect(problems).toEqual([

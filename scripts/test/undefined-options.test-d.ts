@@ -98,17 +98,15 @@ import type { ServeDashboardOptions } from "@durable/dashboard/node";
 import type { MigrateOptions, PostgresOptions } from "@durable/postgres";
 import type { ObserveOptions, TelemetryOptions } from "@durable/otel";
 import type { Credentials, S3Options } from "@durable/s3";
+import type { ExploreOptions, ShrinkOptions, SimulateOptions } from "@durable/simulator";
 import type {
   CrashOptions,
   CrashReport,
-  ExploreOptions,
   FaultOptions,
   FaultyBucketOptions,
   GoldenOptions,
   RecordGoldenOptions,
   scriptedModel,
-  ShrinkOptions,
-  SimulateOptions,
   VirtualWorldOptions,
 } from "@durable/testing";
 import type { BucketConformanceOptions, ConformanceOptions, OpenOptions } from "@durable/testing/conformance";
@@ -229,19 +227,21 @@ interface Listed {
   readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
+  readonly simulator: [
+    ExploreOptions<string, string>,
+    ExploreOptions<undefined, string>,
+    ShrinkOptions,
+    SimulateOptions,
+  ];
   readonly testing: [
     CrashOptions<string, string>,
     CrashOptions<undefined, string>,
-    ExploreOptions<string, string>,
-    ExploreOptions<undefined, string>,
     FaultOptions,
     FaultyBucketOptions,
     GoldenOptions,
     OptionsOf<CrashReport["text"]>,
     OptionsOf<typeof scriptedModel, 1>,
     RecordGoldenOptions,
-    ShrinkOptions,
-    SimulateOptions,
     VirtualWorldOptions,
     BucketConformanceOptions,
     ConformanceOptions,
@@ -257,6 +257,7 @@ expectTypeOf<AllRefusing["otel"][number]>().toBeNever();
 expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
 expectTypeOf<AllRefusing["dashboard"][number]>().toBeNever();
 expectTypeOf<AllRefusing["cloudflare"][number]>().toBeNever();
+expectTypeOf<AllRefusing["simulator"][number]>().toBeNever();
 expectTypeOf<AllRefusing["testing"][number]>().toBeNever();
 
 // The next page is asked for with what the last one gave.

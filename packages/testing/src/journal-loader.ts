@@ -5,6 +5,7 @@
 
 import type { NamedBlob, RunHead, Storage } from "@durable/core";
 
+/** A journal as a storage returned it, to be loaded into another one. */
 export interface LoadedJournal {
   readonly locator: string;
   readonly runId: string;
@@ -17,6 +18,7 @@ export interface LoadedJournal {
   readonly blobs?: Readonly<Record<string, string>>;
 }
 
+/** Puts a journal into a storage unchanged, as a run that is due. */
 export async function loadJournal(storage: Storage, journal: LoadedJournal): Promise<void> {
   const { locator, runId, createdAt, batches, blobs = {}, from = 0 } = journal;
   const head: RunHead = {

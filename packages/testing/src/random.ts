@@ -1,4 +1,4 @@
-/** Repeatable randomness: one seed, one sequence. Proven in test/sim.test.ts. */
+/** Repeatable randomness: one seed, one sequence. Proven in test/sim.test.ts of the simulator. */
 
 /** A random source with a seed: the same seed gives the same sequence. */
 export interface Random {

@@ -19,6 +19,7 @@ export type Answer =
 /** Answers by the name of the suspend point. */
 export type Answers = Readonly<Record<string, Answer>>;
 
+/** Finds the answer to a suspend point, and says which answers are missing. */
 export class AnswerBook {
   readonly #answers: Answers;
   /** Keys of each name in the order of the calm run. */

@@ -9,6 +9,7 @@ const { setTimeout: later, setImmediate: soon } = globalThis;
 /** Turns of the event loop before a wait uses timers, which cost a millisecond each. */
 const quickTurns = 50;
 
+/** Tracks the bodies that are running, and waits for them in real time. */
 export class Bodies {
   readonly #limitMs: number;
   readonly #running = new Map<symbol, string>();

@@ -6,6 +6,7 @@
 type Source = AsyncIterable<unknown> | Iterable<unknown>;
 type Pulled = IteratorResult<unknown, unknown>;
 
+/** True for values that a stream can read chunks from. */
 export function isSource(value: unknown): value is Source {
   if (typeof value === "string") return true;
   return (

@@ -18,6 +18,7 @@ type CallBody = (
   counted: string,
 ) => unknown;
 
+/** Gets the calls that a workflow makes on an observed context. */
 export interface Observer {
   /** The workflow makes a call: `step parallel[credit]/pull`. */
   called?(what: string): void;
@@ -37,6 +38,7 @@ export interface Observer {
 
 type AnyFunction = (...args: readonly unknown[]) => unknown;
 
+/** The same context; every call on it is reported to the observer. */
 export function observed(ctx: Context, observer: Observer, path = ""): Context {
   const counts = new Map<string, number>();
   const wrappers = new Map<string, AnyFunction>();

@@ -1,9 +1,0 @@
-/** Three handles on one bucket, one per process, for the simulator. */
-
-import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
-import { virtualWorld } from "../../src/virtual-world.ts";
-
-export function handles(now: () => number): Storage[] {
-  const bucket = new MemoryBucket();
-  return [1, 2, 3].map((seed) => new RemoteStorage(bucket, { world: { ...virtualWorld({ seed }), now } }));
-}
