@@ -11,10 +11,32 @@ const loop: readonly PlantedBug[] = [
     why: "A step's promise settles when its work ends, before the entry is durable.",
   },
   {
+    name: "a-drive-goes-back",
+    breaks: "phase.1",
+    find: 'phase.kind !== "parked" && order.indexOf(next.kind) > order.indexOf(phase.kind) ? next : phase',
+    replace: 'phase.kind !== "parked" ? next : phase',
+    why: "A run that is blocked and then asked to leave goes on as if it were not blocked.",
+    seenBy: {
+      test: "packages/core/test/engine/phase.test.ts",
+      because: "a request to leave must come between two turns of a blocked run",
+    },
+  },
+  {
+    name: "blocked-while-parked-forgotten",
+    breaks: "phase.2",
+    find: 'return { kind: "parked", error: phase.error ?? next.error };',
+    replace: "return phase;",
+    why: "An error that nothing caught while the run was parked is lost.",
+    seenBy: {
+      test: "packages/core/test/engine/phase.test.ts",
+      because: "generated code catches its errors",
+    },
+  },
+  {
     name: "microtasks-not-drained",
     breaks: "engine.2",
-    find: "else if (this.#moving) await this.world.drain();",
-    replace: "else if (this.#moving) await Promise.resolve();",
+    find: 'else if (this.#code !== "still") await this.world.drain();',
+    replace: 'else if (this.#code !== "still") await Promise.resolve();',
     why: "The next settlement is delivered while code that follows from the previous one is still running.",
   },
   {
@@ -80,8 +102,8 @@ const loop: readonly PlantedBug[] = [
     replace: "if (this.ending.frozen) this.#outbox.keepPaid();",
     also: [
       {
-        find: "if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
-        replace: "if (this.#stop !== null) return;",
+        find: "if (stopOf(this.#phase) !== null || (this.#isBlocked && !traitsOf(fact).paid)) return false;",
+        replace: "if (stopOf(this.#phase) !== null) return false;",
       },
     ],
     why: "The queued entries of a blocked run are written to its journal.",

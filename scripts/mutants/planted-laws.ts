@@ -27,9 +27,9 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "parked-delivery-order",
     breaks: "law 4",
-    find: "if (call?.settled === false && !call.scope.closed) this.#settle(call, settlement);",
+    find: "return call?.settled === false && !call.scope.closed ? this.#settle(call, settlement) : undefined;",
     replace:
-      'if (call?.settled === false && !call.scope.closed) {\n      const other = this.replay.next();\n      if (other?.kind === "deliver") { const second = this.calls.get(other.settlement.key); if (second !== undefined && !second.scope.closed) this.#settle(second, other.settlement); }\n      this.#settle(call, settlement);\n    }',
+      '{ if (call?.settled === false && !call.scope.closed) {\n      const other = this.replay.next();\n      if (other?.kind === "deliver") { const second = this.calls.get(other.settlement.key); if (second !== undefined && !second.scope.closed) this.#settle(second, other.settlement); }\n      this.#settle(call, settlement);\n    } return; }',
     why: "Two settlements are delivered at a time, the later one first.",
   },
   {

@@ -20,8 +20,8 @@ export const plantedInSteering: readonly PlantedBug[] = [
   {
     name: "driver-ignores-a-pause",
     breaks: "fold.4",
-    find: "if (this.ending.isPaused || (this.#leaving && open))",
-    replace: "if (this.#leaving && open)",
+    find: 'if (this.ending.isPaused || (this.#phase.kind === "leaving" && open))',
+    replace: 'if (this.#phase.kind === "leaving" && open)',
     why: "A driver that reads the pause goes on with the run.",
   },
   {
