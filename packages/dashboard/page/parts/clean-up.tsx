@@ -6,7 +6,7 @@ import type { Purge } from "../../src/api.ts";
 import { postPurge } from "../lib/api.ts";
 import { plural, statusName } from "../lib/format.ts";
 import { messageOf, say } from "../lib/state.ts";
-import type { OperateProps } from "../screens/operate.tsx";
+import type { OperateProps } from "./operate-props.ts";
 
 const statuses = ["completed", "failed", "cancelled"] as const;
 

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { count } from "../lib/format.ts";
-import type { OperateProps } from "../screens/operate.tsx";
+import type { OperateProps } from "./operate-props.ts";
 import { Empty } from "./basic.tsx";
 import { Table } from "./table.tsx";
 

@@ -6,7 +6,7 @@ import type { ScheduleInfo } from "@durable/core";
 import { postSchedule } from "../lib/api.ts";
 import { clock, duration, fullTime } from "../lib/format.ts";
 import { now, session } from "../lib/state.ts";
-import type { OperateProps } from "../screens/operate.tsx";
+import type { OperateProps } from "./operate-props.ts";
 import { Dialog, Empty, RunLink } from "./basic.tsx";
 import { Table } from "./table.tsx";
 

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { postWorkflow } from "../lib/api.ts";
 import { clock, duration } from "../lib/format.ts";
 import { now } from "../lib/state.ts";
-import type { OperateProps } from "../screens/operate.tsx";
+import type { OperateProps } from "./operate-props.ts";
 import { Link } from "./basic.tsx";
 import { Table } from "./table.tsx";
 

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { ActionReply, Operations } from "../../src/api.ts";
+import type { ActionReply } from "../../src/api.ts";
 import { getOperations } from "../lib/api.ts";
 import { useLoad } from "../lib/hooks.ts";
 import { queryOf, setQuery } from "../lib/router.ts";
@@ -10,17 +10,12 @@ import { messageOf, say, session, setServerTime } from "../lib/state.ts";
 import { Problem, Tabs } from "../parts/basic.tsx";
 import { CleanUp } from "../parts/clean-up.tsx";
 import { Limits } from "../parts/limits.tsx";
+import type { OperateProps } from "../parts/operate-props.ts";
 import { Schedules } from "../parts/schedules.tsx";
 import { Workers } from "../parts/workers.tsx";
 
 /** Nothing announces changes of these, so they are read again now and then. */
 const everyMs = 5_000;
-
-export interface OperateProps {
-  readonly data: Operations;
-  /** Does something, says what came of it, and reads everything again. `null` where the page is read-only. */
-  readonly act: ((work: () => Promise<ActionReply>) => void) | null;
-}
 
 const tabs = [
   { id: "schedules", name: "Schedules" },
