@@ -176,6 +176,7 @@ export const safeHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
+/** A JSON answer that browsers do not render and caches do not store. */
 export function json(
   status: number,
   body: unknown,

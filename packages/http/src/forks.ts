@@ -2,10 +2,11 @@
 
 import type { EditedCalls, ForkOptions, Run } from "@durable/core";
 import { readJson } from "./body.ts";
-import { HttpError, json } from "./errors.ts";
-import { type Call, refuse, type Service } from "./options.ts";
+import { json } from "./errors.ts";
+import { refuse, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
-import { membersOf, runIdOf, textIn } from "./request-fields.ts";
+import { membersOf, objectIn, runIdOf, textIn, textsIn } from "./request-fields.ts";
+import type { Call } from "./router.ts";
 import { toJson } from "./to-json.ts";
 
 export async function forkRun(service: Service, call: Call): Promise<Response> {
@@ -33,21 +34,21 @@ export async function planRun(service: Service, call: Call): Promise<Response> {
 /** Asks for `fork`, and for `resume` if an edit answers a suspend point, before it does anything. */
 async function withFork(
   service: Service,
-  { request, params }: Call,
+  { request, runId }: Call,
   act: (run: Run, options: ForkOptions) => Promise<Response>,
 ): Promise<Response> {
-  const runId = runIdOf(params["runId"]);
   const run = service.app.get(runId);
-  const options = await forkOptions(service, request);
+  const names = ["from", "after", "edit", "input", "label", "id"];
+  const options = forkOptionsIn(membersOf(await readJson(request, service.limits), names));
   const { id: forkId, edit = {} } = options;
-  const names = Object.keys(edit);
-  const found = names.length === 0 ? null : await lookUp(run, names);
+  const edited = Object.keys(edit);
+  const found = edited.length === 0 ? null : await lookUp(run, edited);
   const calls = found !== null && "calls" in found ? found.calls : [];
   const waits = calls.filter(({ open }) => open.wait !== undefined).map(({ key }) => key);
   const action = {
     runId,
     ...only("forkId", forkId),
-    ...some("edits", calls.length > 0 ? calls.map(({ key }) => key) : names),
+    ...some("edits", calls.length > 0 ? calls.map(({ key }) => key) : edited),
     ...some("waits", waits),
   };
   const no =
@@ -74,32 +75,18 @@ async function lookUp(
   }
 }
 
-async function forkOptions(service: Service, request: Request): Promise<ForkOptions> {
-  const names = ["from", "after", "edit", "input", "label", "id"];
-  const members = membersOf(await readJson(request, service.limits), names);
-  const edit = members["edit"];
-  if (edit !== undefined && (typeof edit !== "object" || edit === null || Array.isArray(edit)))
-    throw new HttpError("invalid-body", '"edit" must be an object of outputs by key.');
+/** What a fork is made of, from the members of a body. */
+export function forkOptionsIn(members: Readonly<Record<string, unknown>>): ForkOptions {
   const id = textIn(members, "id");
   if (id !== undefined) runIdOf(id);
   return {
-    ...only("from", keysIn(members, "from")),
-    ...only("after", keysIn(members, "after")),
-    ...only("edit", edit as ForkOptions["edit"]),
+    ...only("from", textsIn(members, "from")),
+    ...only("after", textsIn(members, "after")),
+    ...only("edit", objectIn(members, "edit")),
     ...only("label", textIn(members, "label")),
     ...only("id", id),
     ...("input" in members ? { input: members["input"] } : {}),
   };
-}
-
-function keysIn(
-  members: Readonly<Record<string, unknown>>,
-  name: "from" | "after",
-): string | string[] | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((key) => typeof key === "string")) return value;
-  throw new HttpError("invalid-body", `"${name}" must be a key or a list of keys.`);
 }
 
 function some<K extends string>(

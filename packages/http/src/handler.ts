@@ -5,8 +5,11 @@
 
 import type { App } from "@durable/core";
 import { errorResponse } from "./errors.ts";
-import { type Handler, type HandlerOptions, serviceOf } from "./options.ts";
-import { routeOf } from "./routes.ts";
+import { assertOpen, type Handler, type HandlerOptions, refuse, type Service, serviceOf } from "./options.ts";
+import { only } from "./replies.ts";
+import { scheduleOf } from "./request-fields.ts";
+import { answerTo, findRoute } from "./router.ts";
+import { byToken, routes } from "./routes.ts";
 
 /**
  * Creates one handler `(Request) => Promise<Response>` with routes to start, read, list, stream, fork and
@@ -14,20 +17,27 @@ import { routeOf } from "./routes.ts";
  */
 export function createHandler(app: App, options: HandlerOptions = {}): Handler {
   const service = serviceOf(app, options);
-  return async (request) => {
-    const response = await answer();
-    // A HEAD response has no body, and a stream must not continue without a reader.
-    if (request.method !== "HEAD" || response.body === null) return response;
-    void response.body.cancel().catch(() => {});
-    return new Response(null, response);
+  return (request) =>
+    answerTo(
+      request,
+      () => respond(service, request),
+      (error) => errorResponse(error, service.onError),
+    );
+}
 
-    async function answer(): Promise<Response> {
-      try {
-        const { act, call } = routeOf(service, request);
-        return await act(service, call);
-      } catch (error) {
-        return errorResponse(error, service.onError);
-      }
-    }
-  };
+async function respond(service: Service, request: Request): Promise<Response> {
+  const { basePath } = service;
+  const known = (path: string): unknown => path === byToken || assertOpen(service);
+  const { route, call } = findRoute(routes, request, { basePath, known });
+  const { asks, act } = route;
+  if (asks === null) return act(service, call);
+  const { runId, topic, schedule, workflow } = call.params;
+  const no = await refuse(service, request, {
+    ...asks,
+    ...only("runId", runId),
+    ...only("topic", topic),
+    ...only("schedule", schedule === undefined ? schedule : scheduleOf(schedule)),
+    ...only("workflow", workflow),
+  });
+  return no ?? act(service, call);
 }

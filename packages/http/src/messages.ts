@@ -3,8 +3,9 @@
 import type { SendStatus } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
-import { type Call, refuse, type Service } from "./options.ts";
-import { membersOf, queryOf, runIdOf, textIn } from "./request-fields.ts";
+import type { Service } from "./options.ts";
+import { membersOf, queryOf, textIn } from "./request-fields.ts";
+import type { Call } from "./router.ts";
 import { toJson } from "./to-json.ts";
 
 const replies: Readonly<Record<SendStatus, readonly [http: number, text: string]>> = {
@@ -16,14 +17,11 @@ const replies: Readonly<Record<SendStatus, readonly [http: number, text: string]
   unknown: [404, "There is no such run."],
 };
 
-export async function sendMessage(service: Service, { request, params }: Call): Promise<Response> {
-  const runId = runIdOf(params["runId"]);
+export async function sendMessage(service: Service, { request, runId, params }: Call): Promise<Response> {
   const topic = params["topic"] as string;
   const members = membersOf(await readJson(request, service.limits), ["payload", "id"]);
   if (!("payload" in members))
     throw new HttpError("invalid-body", '"payload" is missing: it is the message.');
-  const no = await refuse(service, request, { type: "send", runId, topic });
-  if (no !== null) return no;
   const result = await service.app.send(runId, topic, members["payload"], { id: textIn(members, "id") });
   const { status, issues } = result;
   const [http, message] = replies[status];
@@ -34,11 +32,8 @@ export async function sendMessage(service: Service, { request, params }: Call): 
   });
 }
 
-export async function readReport(service: Service, { request, url, params }: Call): Promise<Response> {
+export async function readReport({ app }: Service, { url, runId }: Call): Promise<Response> {
   queryOf(url, []);
-  const runId = runIdOf(params["runId"]);
-  const no = await refuse(service, request, { type: "report", runId });
-  if (no !== null) return no;
-  const { status, report } = await service.app.get(runId).outcome();
+  const { status, report } = await app.get(runId).outcome();
   return json(200, { runId, status, report: toJson(report) });
 }

@@ -103,14 +103,6 @@ export interface Service {
   readonly streams: { open: number };
 }
 
-/** One request on one route. */
-export interface Call {
-  readonly request: Request;
-  readonly url: URL;
-  /** The values of the named path segments. */
-  readonly params: Readonly<Record<string, string>>;
-}
-
 export function serviceOf(app: App, options: HandlerOptions): Service {
   return {
     app,

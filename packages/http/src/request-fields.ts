@@ -12,11 +12,11 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** The members of a JSON object, all of them among `names`. */
 export function membersOf(body: unknown, names: readonly string[]): Members {
-  if (typeof body !== "object" || body === null || Array.isArray(body))
+  if (!isObject(body))
     throw new HttpError("invalid-body", `The body must be an object with ${names.join(", ")}.`);
   const unknown = Object.keys(body).some((key) => !names.includes(key));
   if (unknown) throw new HttpError("invalid-body", `The body has members other than ${names.join(", ")}.`);
-  return body as Members;
+  return body;
 }
 
 /** The members of a JSON body that is optional as a whole. */
@@ -31,19 +31,44 @@ export async function optionalMembers(
   return membersOf(parseJson(bytes, limits), names);
 }
 
-/** An optional text member. */
-export function textIn(members: Members, name: string): string | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "string") return value;
-  throw new HttpError("invalid-body", `"${name}" must be a string.`);
+/** Reads an optional member that must fit; `what` says in the refusal what it must be. */
+function member<T>(what: string, fits: (value: unknown) => value is T) {
+  return (members: Members, name: string): T | undefined => {
+    const value = members[name];
+    if (value === undefined || fits(value)) return value;
+    throw new HttpError("invalid-body", `"${name}" must be ${what}.`);
+  };
 }
 
+const isText = (value: unknown): value is string => typeof value === "string";
+const isNumber = (value: unknown): value is number => typeof value === "number";
+const isList = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText);
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** An optional text member. */
+export const textIn = member("a string", isText);
 /** An optional member that is true or false. */
-export function flagIn(members: Members, name: string): boolean | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "boolean") return value;
-  throw new HttpError("invalid-body", `"${name}" must be true or false.`);
-}
+export const flagIn = member("true or false", (value) => typeof value === "boolean");
+export const numberIn = member("a number", isNumber);
+export const countIn = member(
+  "a whole number",
+  (value): value is number => isNumber(value) && Number.isSafeInteger(value) && value >= 0,
+);
+export const durationIn = member(
+  'milliseconds or a text such as "2s" or "30 days"',
+  (value): value is string | number => isText(value) || isNumber(value),
+);
+export const listIn = member("a list of strings", isList);
+export const textsIn = member(
+  "a string or a list of strings",
+  (value): value is string | string[] => isText(value) || isList(value),
+);
+export const objectIn = member("an object", isObject);
+export const labelsIn = member(
+  "an object of strings",
+  (value): value is Readonly<Record<string, string>> => isObject(value) && Object.values(value).every(isText),
+);
 
 /** The query parameters, each given once and named in `names`; `many` names one that may be given again. */
 export function queryOf(url: URL, names: readonly string[], many?: string): ReadonlyMap<string, string> {
@@ -83,6 +108,15 @@ export function wholeIn(
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   throw new HttpError("invalid-query", `"${name}" must be a whole number from ${least} to ${most}.`);
+}
+
+/** The library's rule for names of schedules. */
+export function scheduleOf(given: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(given)) return given;
+  throw new DurableError(
+    "invalid-id",
+    'Invalid name of a schedule. Use 1 to 100 letters, digits, "-" and "_", beginning with a letter or a digit.',
+  );
 }
 
 /** The library's rule for run ids: an accepted id cannot be a path, a pattern or a header. */

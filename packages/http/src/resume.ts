@@ -8,19 +8,31 @@
  * T4. An answer is durable before it is acknowledged; the run continues after the acknowledgement.
  */
 
-import { DurableError, type ResumeResult, type ResumeStatus } from "@durable/core";
+import { type App, DurableError, type ResumeResult, type ResumeStatus } from "@durable/core";
 import { assertType, formType, jsonType, parseForm, parseJson, readBytes } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import type { Limits } from "./limits.ts";
-import type { Call, Service } from "./options.ts";
+import type { Service } from "./options.ts";
 import { confirmPage, resultPage } from "./resume-page.ts";
 import { membersOf, textIn } from "./request-fields.ts";
+import type { Call } from "./router.ts";
+import { within } from "./within.ts";
 
+/** An answer, or an error with which the wait fails. */
 interface Given {
   readonly value: unknown;
-  readonly id: string | undefined;
+  readonly id?: string | undefined;
   /** The wait fails with it. */
   readonly error?: Error;
+}
+
+/** What becomes of the run after an answer. */
+interface AnswerOptions {
+  readonly answerMs: number;
+  /** Gets what went wrong later. */
+  readonly onError: (error: unknown) => void;
+  /** Gets the work that is not done after `answerMs`. */
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 
 const longestValue = 4_096;
@@ -44,7 +56,7 @@ export async function answer(service: Service, { request, params }: Call): Promi
   const type = assertType(request, [jsonType, formType]);
   const bytes = await readBytes(request, service.limits);
   const given = type === formType ? fromForm(bytes, service.limits) : fromJson(bytes, service.limits);
-  const result = await resumed(service, params["token"] as string, given);
+  const result = await answerWait(service.app, params["token"] as string, { ...service, ...given });
   const person = type === formType && (request.headers.get("accept") ?? "").includes("text/html");
   return person ? page(result) : reply(result);
 }
@@ -94,13 +106,12 @@ function answerId(id: string | undefined): string | undefined {
   throw new HttpError("invalid-body", `"id" must have 1 to ${longestId} characters.`);
 }
 
-/** Answers, and waits for the run at most `answerMs`. */
-async function resumed(
-  service: Service,
+/** Answers a wait, and waits for the run at most `answerMs`. Without its code, the answer is recorded. */
+export async function answerWait(
+  app: App,
   token: string,
-  { value, id, error: failure }: Given,
+  { value, id, error: failure, answerMs, onError, waitUntil }: Given & AnswerOptions,
 ): Promise<ResumeResult> {
-  const { app, answerMs, waitUntil, onError } = service;
   // An id makes the second delivery below the same answer.
   const options = { id: id ?? app.world.id(), error: failure };
   const resuming = app.resume(token, value, options).catch((error: unknown) => {
@@ -108,17 +119,10 @@ async function resumed(
     if (DurableError.is(error) && kept.has(error.code)) return app.deliver(token, value, options);
     throw error;
   });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, answerMs, null);
-  });
-  try {
-    const result = await Promise.race([resuming, late]);
-    if (result !== null) return result;
-  } finally {
-    clearTimeout(timer);
-  }
-  waitUntil(resuming.catch(onError));
+  const result = await within(resuming, answerMs);
+  if (result !== null) return result;
+  const running = resuming.catch(onError);
+  waitUntil?.(running);
   return app.deliver(token, value, options);
 }
 

@@ -2,20 +2,18 @@
 
 import type { EndStatus, PurgeOptions } from "@durable/core";
 import { readJson } from "./body.ts";
-import { HttpError, json } from "./errors.ts";
-import { type Call, refuse, type Service } from "./options.ts";
+import { json } from "./errors.ts";
+import { refuse, type Service } from "./options.ts";
 import { only } from "./replies.ts";
-import { membersOf, queryOf, runIdOf } from "./request-fields.ts";
+import { countIn, durationIn, flagIn, labelsIn, membersOf, queryOf, textsIn } from "./request-fields.ts";
+import type { Call } from "./router.ts";
 
 /** Runs that one request deletes at most, because a client waits for it. `more` in the answer says to ask again. */
 const mostRuns = 1_000;
 
-export async function deleteRun(service: Service, { request, url, params }: Call): Promise<Response> {
+export async function deleteRun({ app }: Service, { url, runId }: Call): Promise<Response> {
   queryOf(url, []);
-  const runId = runIdOf(params["runId"]);
-  const no = await refuse(service, request, { type: "delete", runId });
-  if (no !== null) return no;
-  await service.app.delete(runId);
+  await app.delete(runId);
   return json(200, { runId, deleted: true });
 }
 
@@ -32,53 +30,14 @@ export async function purgeRuns(service: Service, { request, url }: Call): Promi
   const no = await refuse(service, request, action);
   if (no !== null) return no;
   const options: PurgeOptions = {
-    limit: Math.min(wholeIn(members, "limit") ?? mostRuns, mostRuns),
+    limit: Math.min(countIn(members, "limit") ?? mostRuns, mostRuns),
     ...only("workflow", workflow),
     // The library refuses statuses that it does not know.
     ...only("status", textsIn(members, "status") as EndStatus | EndStatus[] | undefined),
-    ...only("olderThan", ageIn(members)),
-    ...only("keep", wholeIn(members, "keep")),
-    ...only("tags", tagsIn(members)),
-    ...only("dryRun", flagIn(members)),
+    ...only("olderThan", durationIn(members, "olderThan")),
+    ...only("keep", countIn(members, "keep")),
+    ...only("tags", labelsIn(members, "tags")),
+    ...only("dryRun", flagIn(members, "dryRun")),
   };
   return json(200, { ...(await service.app.purge(options)) });
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-function textsIn(members: Members, name: string): string | string[] | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
-  throw invalid(name, "a string or a list of strings");
-}
-
-function wholeIn(members: Members, name: string): number | undefined {
-  const value = members[name];
-  if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0))
-    return value;
-  throw invalid(name, "a whole number");
-}
-
-function ageIn({ olderThan }: Members): string | number | undefined {
-  if (olderThan === undefined || typeof olderThan === "string" || typeof olderThan === "number")
-    return olderThan;
-  throw invalid("olderThan", 'a duration such as "30 days", or milliseconds');
-}
-
-function tagsIn({ tags }: Members): Readonly<Record<string, string>> | undefined {
-  if (tags === undefined) return tags;
-  const isObject = typeof tags === "object" && tags !== null && !Array.isArray(tags);
-  if (isObject && Object.values(tags).every((value) => typeof value === "string"))
-    return tags as Readonly<Record<string, string>>;
-  throw invalid("tags", "an object of strings");
-}
-
-function flagIn({ dryRun }: Members): boolean | undefined {
-  if (dryRun === undefined || typeof dryRun === "boolean") return dryRun;
-  throw invalid("dryRun", "true or false");
-}
-
-function invalid(name: string, what: string): HttpError {
-  return new HttpError("invalid-body", `"${name}" must be ${what}.`);
 }

@@ -1,101 +1,61 @@
-/** Maps a method and a path to the function that handles them. Proven in test/runs.test.ts. */
+/** The routes of the handler, and which permission each needs. Proven in test/runs.test.ts. */
 
-import { HttpError, json } from "./errors.ts";
+import { json } from "./errors.ts";
 import { forkRun, planRun } from "./forks.ts";
-import { openApi } from "./openapi.ts";
-import { assertOpen, type Call, refuse, type Service } from "./options.ts";
-import { confirm, answer } from "./resume.ts";
 import { readReport, sendMessage } from "./messages.ts";
+import { openApi } from "./openapi.ts";
+import type { Action, Service } from "./options.ts";
+import { answer, confirm } from "./resume.ts";
 import { deleteRun, purgeRuns } from "./retention.ts";
+import type { Call, Routes } from "./router.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
-import {
-  deleteSchedule,
-  listSchedules,
-  pauseSchedule,
-  readSchedule,
-  resumeSchedule,
-  triggerSchedule,
-} from "./schedules.ts";
+import * as schedules from "./schedules.ts";
 import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
-type Acts = Readonly<Record<string, Act>>;
+
+export interface Route {
+  /** The permission, to which the names in the path are added. `null`: `act` asks, once it knows what for. */
+  readonly asks: Pick<Action, "type" | "change"> | null;
+  readonly act: Act;
+}
+
+const asks = (type: Action["type"], act: Act): Route => ({ asks: { type }, act });
+const itself = (act: Act): Route => ({ asks: null, act });
+const changes = (change: NonNullable<Action["change"]>, act: Act): Route => ({
+  asks: { type: "schedule", change },
+  act,
+});
 
 /** The one route without `authorize`: the token is the permission. */
-const byToken = "resume/{token}";
+export const byToken = "resume/{token}";
 
-const routes: readonly (readonly [path: string, acts: Acts])[] = [
-  ["runs", { GET: listRuns, POST: startRun }],
-  ["runs/{runId}", { GET: readRun, DELETE: deleteRun }],
-  ["runs/{runId}/entries", { GET: readEntries }],
-  ["runs/{runId}/streams/{name}", { GET: streamRun }],
-  ["runs/{runId}/fork", { POST: forkRun }],
-  ["runs/{runId}/plan", { POST: planRun }],
-  ["runs/{runId}/cancel", { POST: cancelRun }],
-  ["runs/{runId}/messages/{topic}", { POST: sendMessage }],
-  ["runs/{runId}/report", { GET: readReport }],
-  ["purge", { POST: purgeRuns }],
-  ["schedules", { GET: listSchedules }],
-  ["schedules/{name}", { GET: readSchedule, DELETE: deleteSchedule }],
-  ["schedules/{name}/pause", { POST: pauseSchedule }],
-  ["schedules/{name}/resume", { POST: resumeSchedule }],
-  ["schedules/{name}/trigger", { POST: triggerSchedule }],
-  ["runs/{runId}/pause", { POST: pauseRun }],
-  ["runs/{runId}/unpause", { POST: unpauseRun }],
-  ["runs/{runId}/retry", { POST: retryRun }],
-  ["workflows/{workflow}/pause", { POST: pauseWorkflow }],
-  ["workflows/{workflow}/unpause", { POST: unpauseWorkflow }],
-  ["paused", { GET: listPaused }],
-  [byToken, { GET: confirm, POST: answer }],
-  ["openapi.json", { GET: describe }],
+export const routes: Routes<Route> = [
+  ["runs", { GET: itself(listRuns), POST: itself(startRun) }],
+  ["runs/{runId}", { GET: asks("read", readRun), DELETE: asks("delete", deleteRun) }],
+  ["runs/{runId}/entries", { GET: asks("read", readEntries) }],
+  ["runs/{runId}/streams/{name}", { GET: asks("stream", streamRun) }],
+  ["runs/{runId}/fork", { POST: itself(forkRun) }],
+  ["runs/{runId}/plan", { POST: itself(planRun) }],
+  ["runs/{runId}/cancel", { POST: asks("cancel", cancelRun) }],
+  ["runs/{runId}/messages/{topic}", { POST: asks("send", sendMessage) }],
+  ["runs/{runId}/report", { GET: asks("report", readReport) }],
+  ["purge", { POST: itself(purgeRuns) }],
+  ["schedules", { GET: itself(schedules.listSchedules) }],
+  [
+    "schedules/{schedule}",
+    { GET: asks("schedules", schedules.readSchedule), DELETE: changes("delete", schedules.deleteSchedule) },
+  ],
+  ["schedules/{schedule}/pause", { POST: changes("pause", schedules.pauseSchedule) }],
+  ["schedules/{schedule}/resume", { POST: changes("resume", schedules.resumeSchedule) }],
+  ["schedules/{schedule}/trigger", { POST: changes("trigger", schedules.triggerSchedule) }],
+  ["runs/{runId}/pause", { POST: asks("pause", pauseRun) }],
+  ["runs/{runId}/unpause", { POST: asks("unpause", unpauseRun) }],
+  ["runs/{runId}/retry", { POST: asks("retry", retryRun) }],
+  ["workflows/{workflow}/pause", { POST: asks("pause", pauseWorkflow) }],
+  ["workflows/{workflow}/unpause", { POST: asks("unpause", unpauseWorkflow) }],
+  ["paused", { GET: asks("list", listPaused) }],
+  [byToken, { GET: itself(confirm), POST: itself(answer) }],
+  ["openapi.json", { GET: asks("describe", async (service) => json(200, openApi(service))) }],
 ];
-
-async function describe(service: Service, { request }: Call): Promise<Response> {
-  return (await refuse(service, request, { type: "describe" })) ?? json(200, openApi(service));
-}
-
-export function routeOf(service: Service, request: Request): { readonly act: Act; readonly call: Call } {
-  const url = new URL(request.url);
-  const segments = segmentsOf(url.pathname, service.basePath);
-  for (const [path, acts] of routes) {
-    const params = match(path.split("/"), segments);
-    if (params === null) continue;
-    if (path !== byToken) assertOpen(service);
-    const act = acts[request.method === "HEAD" ? "GET" : request.method];
-    if (act === undefined) throw notAllowed(acts);
-    return { act, call: { request, url, params } };
-  }
-  throw new HttpError("no-route", "There is nothing at this address.");
-}
-
-/** Split before decoding, because an escaped slash is part of a name. */
-function segmentsOf(pathname: string, basePath: string): string[] {
-  if (!pathname.startsWith(`${basePath}/`)) return [];
-  try {
-    return pathname
-      .slice(basePath.length + 1)
-      .split("/")
-      .map(decodeURIComponent);
-  } catch {
-    throw new HttpError("invalid-path", "The path is not valid percent-encoded UTF-8.");
-  }
-}
-
-function match(path: readonly string[], segments: readonly string[]): Record<string, string> | null {
-  if (path.length !== segments.length) return null;
-  const params: Record<string, string> = {};
-  for (const [i, part] of path.entries()) {
-    const segment = segments[i] as string;
-    if (part.startsWith("{") && segment !== "") params[part.slice(1, -1)] = segment;
-    else if (part !== segment) return null;
-  }
-  return params;
-}
-
-function notAllowed(acts: Acts): HttpError {
-  const allow = Object.keys(acts).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return new HttpError("method-not-allowed", `This address accepts ${allow.join(", ")}.`, {
-    headers: { allow: allow.join(", ") },
-  });
-}

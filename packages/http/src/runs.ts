@@ -3,7 +3,7 @@
 import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint, Undone } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
-import { type Call, refuse, type Service } from "./options.ts";
+import { refuse, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
 import {
   flagIn,
@@ -15,6 +15,7 @@ import {
   textIn,
   wholeIn,
 } from "./request-fields.ts";
+import type { Call } from "./router.ts";
 import { asBody, startMembers, startOptions } from "./start-options.ts";
 import { type Json, toJson } from "./to-json.ts";
 
@@ -68,11 +69,8 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
   return json(200, { runs: runs.map(headOf), next });
 }
 
-export async function readRun(service: Service, { request, url, params }: Call): Promise<Response> {
+export async function readRun(service: Service, { request, url, runId }: Call): Promise<Response> {
   queryOf(url, []);
-  const runId = runIdOf(params["runId"]);
-  const no = await refuse(service, request, { type: "read", runId });
-  if (no !== null) return no;
   const outcome = await service.app.get(runId).outcome();
   const isParked = outcome.status === "suspended" || outcome.status === "paused";
   const waits = isParked && outcome.waiting.length > 0;
@@ -80,15 +78,12 @@ export async function readRun(service: Service, { request, url, params }: Call):
   return json(200, outcomeOf(outcome, tokens));
 }
 
-export async function readEntries(service: Service, { request, url, params }: Call): Promise<Response> {
+export async function readEntries({ app }: Service, { url, runId }: Call): Promise<Response> {
   const query = queryOf(url, ["after", "limit"]);
-  const runId = runIdOf(params["runId"]);
   const after = wholeIn(query, "after", [0, Number.MAX_SAFE_INTEGER]) ?? 0;
   const limit = wholeIn(query, "limit", [1, 1_000]) ?? 100;
-  const no = await refuse(service, request, { type: "read", runId });
-  if (no !== null) return no;
   // One more than the page has, to see whether another page follows.
-  const found = await service.app.get(runId).entries({ after, limit: limit + 1 });
+  const found = await app.get(runId).entries({ after, limit: limit + 1 });
   const page = found.slice(0, limit);
   return json(200, {
     entries: page.map(toJson),
@@ -96,12 +91,9 @@ export async function readEntries(service: Service, { request, url, params }: Ca
   });
 }
 
-export async function cancelRun(service: Service, { request, params }: Call): Promise<Response> {
-  const runId = runIdOf(params["runId"]);
-  const no = await refuse(service, request, { type: "cancel", runId });
-  if (no !== null) return no;
-  const members = await optionalMembers(request, service.limits, ["reason", "force"]);
-  const outcome = await service.app.cancel(runId, textIn(members, "reason"), {
+export async function cancelRun({ app, limits }: Service, { request, runId }: Call): Promise<Response> {
+  const members = await optionalMembers(request, limits, ["reason", "force"]);
+  const outcome = await app.cancel(runId, textIn(members, "reason"), {
     force: flagIn(members, "force"),
   });
   return json(200, outcomeOf(outcome, false));

@@ -1,10 +1,10 @@
 /** The routes of schedules: list, read, pause, resume, trigger, delete. Proven in test/schedules.test.ts. */
 
-import { DurableError } from "@durable/core";
 import { json } from "./errors.ts";
-import { type Call, refuse, type Service } from "./options.ts";
+import { refuse, type Service } from "./options.ts";
 import { accepted, only } from "./replies.ts";
 import { optionalMembers, queryOf, wholeIn } from "./request-fields.ts";
+import type { Call } from "./router.ts";
 
 /** How many of the next ticks a schedule is shown with. */
 const shownTicks = 5;
@@ -22,60 +22,36 @@ export async function listSchedules(service: Service, { request, url }: Call): P
   return json(200, { schedules: schedules, next });
 }
 
-export async function readSchedule(service: Service, { request, url, params }: Call): Promise<Response> {
+export async function readSchedule({ app }: Service, { url, params }: Call): Promise<Response> {
   queryOf(url, []);
-  const schedule = nameOf(params["name"]);
-  const no = await refuse(service, request, { type: "schedules", schedule });
-  if (no !== null) return no;
-  const { schedules } = service.app;
-  const found = await schedules.get(schedule);
-  const next = found.paused ? [] : await schedules.next(schedule, shownTicks);
+  const name = params["schedule"] as string;
+  const found = await app.schedules.get(name);
+  const next = found.paused ? [] : await app.schedules.next(name, shownTicks);
   return json(200, { ...found, next });
 }
 
+/** A change takes no body, or an empty one. */
+async function named({ limits }: Service, { request, params }: Call): Promise<string> {
+  await optionalMembers(request, limits, []);
+  return params["schedule"] as string;
+}
+
 export async function deleteSchedule(service: Service, call: Call): Promise<Response> {
-  return changed(service, call, "delete", async (name) => {
-    await service.app.schedules.get(name);
-    await service.app.schedules.delete(name);
-    return json(200, { name, deleted: true });
-  });
+  const name = await named(service, call);
+  await service.app.schedules.get(name);
+  await service.app.schedules.delete(name);
+  return json(200, { name, deleted: true });
 }
 
 export async function pauseSchedule(service: Service, call: Call): Promise<Response> {
-  return changed(service, call, "pause", async (name) => json(200, await service.app.schedules.pause(name)));
+  return json(200, await service.app.schedules.pause(await named(service, call)));
 }
 
 export async function resumeSchedule(service: Service, call: Call): Promise<Response> {
-  return changed(service, call, "resume", async (name) =>
-    json(200, await service.app.schedules.resume(name)),
-  );
+  return json(200, await service.app.schedules.resume(await named(service, call)));
 }
 
 export async function triggerSchedule(service: Service, call: Call): Promise<Response> {
-  return changed(service, call, "trigger", async (name) => {
-    const run = await service.app.schedules.trigger(name);
-    return accepted(service, { runId: run.id, status: "running", created: run.created });
-  });
-}
-
-async function changed(
-  service: Service,
-  { request, params }: Call,
-  change: "pause" | "resume" | "trigger" | "delete",
-  work: (name: string) => Promise<Response>,
-): Promise<Response> {
-  const schedule = nameOf(params["name"]);
-  const no = await refuse(service, request, { type: "schedule", schedule, change });
-  if (no !== null) return no;
-  await optionalMembers(request, service.limits, []);
-  return work(schedule);
-}
-
-/** The library's rule for names of schedules. */
-function nameOf(given: string | undefined): string {
-  if (given !== undefined && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(given)) return given;
-  throw new DurableError(
-    "invalid-id",
-    'Invalid name of a schedule. Use 1 to 100 letters, digits, "-" and "_", beginning with a letter or a digit.',
-  );
+  const run = await service.app.schedules.trigger(await named(service, call));
+  return accepted(service, { runId: run.id, status: "running", created: run.created });
 }

@@ -3,7 +3,7 @@
 import { DurableError, type FlowStart } from "@durable/core";
 import { HttpError } from "./errors.ts";
 import { only } from "./replies.ts";
-import { membersOf, textIn } from "./request-fields.ts";
+import { durationIn, membersOf, numberIn, textIn } from "./request-fields.ts";
 
 /** The names of these members. */
 export const startMembers = ["priority", "delay", "at", "debounce", "singleton"] as const;
@@ -29,18 +29,6 @@ export async function asBody<T>(start: Promise<T>, options: FlowStart): Promise<
       throw new HttpError("invalid-body", error.message);
     throw error;
   }
-}
-
-function numberIn(members: Members, name: string): number | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "number") return value;
-  throw new HttpError("invalid-body", `"${name}" must be a number.`);
-}
-
-function durationIn(members: Members, name: string): string | number | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "number" || typeof value === "string") return value;
-  throw new HttpError("invalid-body", `"${name}" must be milliseconds or a text such as "2s".`);
 }
 
 function timeIn(members: Members, name: string): number | undefined {

@@ -4,48 +4,40 @@
  * S1. `id: <attempt>:<index>` names the last event; sent back as `Last-Event-ID`, the stream continues right
  *     after it. A reset has the id `<attempt>:-1`, the end `<attempt>:end`; after the end the reply is 204.
  * S2. `event: end` is sent only for a recorded end. A connection that ends without it was cut.
- * S3. Events are read from the journal as the client takes them, so a slow client costs no memory.
+ * S3. Events are read from the journal as the client takes them, at most one ahead.
  */
 
 import { DurableError, type Run, type StreamEvent } from "@durable/core";
 import { HttpError, safeHeaders } from "./errors.ts";
-import { type Call, refuse, type Service } from "./options.ts";
-import { queryOf, runIdOf, wholeIn } from "./request-fields.ts";
+import { assertFree, eventHeaders, eventStream, eventText } from "./event-stream.ts";
+import type { Service } from "./options.ts";
+import { queryOf, wholeIn } from "./request-fields.ts";
+import type { Call } from "./router.ts";
 import { toJson } from "./to-json.ts";
 
 type Events = AsyncGenerator<StreamEvent, void, undefined>;
 type Next = Promise<IteratorResult<StreamEvent, void>>;
 type Place = { readonly attempt: number; readonly from: number; readonly chapter?: number | undefined };
 
-const headers = { ...safeHeaders, "content-type": "text/event-stream", "x-accel-buffering": "no" };
 const most = Number.MAX_SAFE_INTEGER;
 
-export async function streamRun(service: Service, { request, url, params }: Call): Promise<Response> {
-  const runId = runIdOf(params["runId"]);
+export async function streamRun(service: Service, { request, url, runId, params }: Call): Promise<Response> {
   const place = placeOf(request, url);
-  const no = await refuse(service, request, { type: "stream", runId });
-  if (no !== null) return no;
   if (place === null) return new Response(null, { status: 204, headers: safeHeaders });
   const run = service.app.get(runId);
   const over = await isOver(run);
-  if (request.method === "HEAD") return new Response(null, { headers });
-  const { streams, limits } = service;
-  if (streams.open >= limits.streams)
-    throw new HttpError(
-      "too-many-streams",
-      `More than ${limits.streams} streams are open. Try again later.`,
-      {
-        headers: { "retry-after": "5" },
-      },
-    );
+  if (request.method === "HEAD") return new Response(null, { headers: eventHeaders });
+  const { streams: slots, keepAliveMs } = service;
+  assertFree(slots, service.limits.streams);
   const abort = new AbortController();
   const events = run.stream(params["name"] as string, { ...place, signal: abort.signal });
   const first = events.next();
   // For a run that has ended it is known at once whether the stream exists.
   if (over) await first.catch(rethrowUnknown);
-  return new Response(new Sending(service, { events, first, place, abort, client: request.signal }).body(), {
-    headers,
-  });
+  // It may fail before it is read.
+  first.catch(() => {});
+  const texts = textsOf(service, { events, first, attempt: place.attempt, signal: abort.signal });
+  return eventStream(texts, { slots, keepAliveMs, abort, client: request.signal });
 }
 
 /** Where to start; `null` after the end. */
@@ -80,101 +72,37 @@ function rethrowUnknown(error: unknown): void {
   if (DurableError.is(error, "unknown-step")) throw error;
 }
 
-interface SendingParts {
+interface Source {
   readonly events: Events;
   readonly first: Next;
-  readonly place: Place;
-  readonly abort: AbortController;
-  /** Some hosts provide none. */
-  readonly client: AbortSignal | undefined;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
 }
 
-class Sending {
-  readonly #service: Service;
-  readonly #parts: SendingParts;
-  readonly #text = new TextEncoder();
-  #next: Next;
-  #attempt: number;
-  #over = false;
-
-  constructor(service: Service, parts: SendingParts) {
-    this.#service = service;
-    this.#parts = parts;
-    this.#next = parts.first;
-    this.#attempt = parts.place.attempt;
-    // It may fail before it is read.
-    parts.first.catch(() => {});
-    service.streams.open += 1;
-    if (parts.client?.aborted === true) this.#stop();
-    else parts.client?.addEventListener("abort", this.#stop, { once: true });
-  }
-
-  body(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>(
-      { pull: (controller) => this.#pull(controller), cancel: () => this.#stop() },
-      { highWaterMark: 0 },
-    );
-  }
-
-  readonly #stop = (): void => {
-    if (this.#over) return;
-    this.#over = true;
-    this.#service.streams.open -= 1;
-    this.#parts.client?.removeEventListener("abort", this.#stop);
-    this.#parts.abort.abort();
-  };
-
-  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    const send = (text: string): void => controller.enqueue(this.#text.encode(text));
-    try {
-      const result = await this.#within(this.#service.keepAliveMs);
-      // An aborted read ends like a complete one, but must not be reported as such.
-      if (this.#over) return controller.close();
-      if (result === null) return send(": still here\n\n");
-      if (result.done !== true) {
-        send(this.#eventText(result.value));
-        this.#next = this.#parts.events.next();
-        this.#next.catch(() => {});
-        return;
-      }
-      send(eventText("end", `${this.#attempt}:end`, {}));
-    } catch (error) {
-      if (!this.#over) send(this.#errorText(error));
+async function* textsOf(
+  { onError }: Service,
+  { events, first, attempt, signal }: Source,
+): AsyncGenerator<string, void> {
+  let last = attempt;
+  try {
+    for (let next = await first; next.done !== true; next = await events.next()) {
+      const event = next.value;
+      last = event.attempt;
+      yield event.type === "reset"
+        ? eventText("reset", { attempt: last }, `${last}:-1`)
+        : eventText("chunk", toJson(event.value), `${last}:${event.index}`);
     }
-    this.#stop();
-    controller.close();
-  }
-
-  #eventText(event: StreamEvent): string {
-    const { type, attempt } = event;
-    this.#attempt = attempt;
-    return type === "reset"
-      ? eventText("reset", `${attempt}:-1`, { attempt })
-      : eventText("chunk", `${attempt}:${event.index}`, toJson(event.value));
-  }
-
-  /** With the id of the end if a retry would give the same. */
-  #errorText(error: unknown): string {
-    if (DurableError.is(error) && lasting.has(error.code)) {
-      const { code, message } = error;
-      return eventText("error", `${this.#attempt}:end`, { code, message });
-    }
-    this.#service.onError(error);
+    yield eventText("end", {}, `${last}:end`);
+  } catch (error) {
+    if (signal.aborted) return;
     const code = DurableError.is(error) ? error.code : "internal";
-    return eventText("error", null, { code, message: "The stream was interrupted. Connect again." });
-  }
-
-  /** The next event, or `null` when none comes in this time. */
-  async #within(ms: number): Promise<IteratorResult<StreamEvent, void> | null> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const quiet = new Promise<null>((resolve) => {
-      timer = setTimeout(resolve, ms, null);
-    });
-    try {
-      return await Promise.race([this.#next, quiet]);
-    } finally {
-      clearTimeout(timer);
+    if (DurableError.is(error) && lasting.has(code)) {
+      // With the id of the end, because a retry would give the same.
+      yield eventText("error", { code, message: error.message }, `${last}:end`);
+      return;
     }
+    onError(error);
+    yield eventText("error", { code, message: "The stream was interrupted. Connect again." });
   }
 }
 
@@ -186,7 +114,3 @@ const lasting: ReadonlySet<string> = new Set([
   "cancelled",
   "unknown-step",
 ]);
-
-function eventText(event: string, id: string | null, data: unknown): string {
-  return `${id === null ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-}
