@@ -103,6 +103,19 @@ describe("boundaries", () => {
     expect(problems).toEqual([expect.stringMatching(/^packages\/testing\/src\/a.ts:1 .*never each other/)]);
   });
 
+  it("B3: the dashboard may import the HTTP package, and not the other way round", () => {
+    const problems = check({
+      "packages/dashboard/package.json": JSON.stringify({
+        name: "@durable/dashboard",
+        dependencies: { "@durable/http": "0.1.0" },
+      }),
+      "packages/dashboard/src/a.ts": 'import { x } from "@durable/http/kit";\n',
+      "packages/http/package.json": JSON.stringify({ name: "@durable/http" }),
+      "packages/http/src/a.ts": 'import { x } from "@durable/dashboard";\n',
+    });
+    expect(problems).toEqual([expect.stringMatching(/^packages\/http\/src\/a.ts:1 .*never each other/)]);
+  });
+
   it("B3: an adapter must declare what it imports", () => {
     const problems = check({ "packages/s3/src/a.ts": 'import { x } from "@scope/other/sub";\n' });
     expect(problems).toEqual([

@@ -1,6 +1,7 @@
 /** The options of a dashboard, their checks, and what every route gets. Proven in test/security.test.ts. */
 
 import { type App, type Cipher, createApp, type Prices, type Secret, type Storage } from "@durable/core";
+import { HttpError } from "@durable/http";
 import { invalid, Refusal } from "./errors.ts";
 import type { Summary } from "./api.ts";
 import { Live } from "./live.ts";
@@ -91,16 +92,6 @@ export interface Service {
   readonly live: Live;
 }
 
-/** One request on one route. */
-export interface Call {
-  readonly request: Request;
-  readonly url: URL;
-  /** The run of the path; "" where the path names none. */
-  readonly runId: string;
-  /** Other names of the path. */
-  readonly params: Readonly<Record<string, string>>;
-}
-
 const known =
   "storage app secret encryption authorize token basePath hosts readOnly prices title onError".split(" ");
 
@@ -154,7 +145,7 @@ export async function refuse(service: Service, request: Request, action: Action)
   const verdict: unknown = await service.authorize?.(request, action);
   if (verdict instanceof Response) return verdict;
   if (verdict === true) return null;
-  throw new Refusal(
+  throw new HttpError(
     "forbidden",
     service.sessions === null
       ? "You do not have permission to do this."

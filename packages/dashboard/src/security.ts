@@ -48,17 +48,6 @@ export function assertHost(request: Request, hosts: ReadonlySet<string>): void {
   );
 }
 
-/** Refuses what a browser sends for a page of another origin. Programs send neither of these headers. */
-export function assertSameOrigin({ headers, url }: Request): void {
-  const site = headers.get("sec-fetch-site");
-  const origin = headers.get("origin");
-  const host = headers.get("host") ?? new URL(url).host;
-  const foreign =
-    (site !== null && site !== "same-origin" && site !== "none") ||
-    (origin !== null && (!URL.canParse(origin) || new URL(origin).host !== host));
-  if (foreign) throw new Refusal("cross-site", "Pages of other origins may not ask for this.");
-}
-
 const shortestToken = 32;
 const cookieSeconds = 60 * 60 * 24 * 30;
 

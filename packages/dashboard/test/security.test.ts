@@ -78,7 +78,9 @@ describe("every route refuses", () => {
     for (const site of ["cross-site", "same-site"])
       expect(await everywhere({ "sec-fetch-site": site, cookie }), site).toEqual(new Set(["403 cross-site"]));
     for (const origin of ["https://evil.example", "http://localhost:3000", "null"])
-      expect(await everywhere({ origin, cookie }), origin).toEqual(new Set(["403 cross-site"]));
+      for (const claim of [{}, { "sec-fetch-site": "same-origin" }, { "sec-fetch-site": "none" }])
+        expect(await everywhere({ origin, cookie, ...claim }), origin).toEqual(new Set(["403 cross-site"]));
+    expect(await everywhere({ "sec-fetch-site": "", cookie })).toEqual(new Set(["403 cross-site"]));
   });
 
   test("a request without the token, with a wrong one, and with a made-up cookie", async () => {

@@ -11,9 +11,10 @@
 import { page } from "#page";
 import { type App, DurableError, type Prices } from "@durable/core";
 import { type Plain, viewRun } from "@durable/core/view";
+import { HttpError } from "@durable/http";
+import type { Call } from "@durable/http/kit";
 import type { JournalEntry, RunPage, StepDetail } from "../api.ts";
-import { Refusal } from "../errors.ts";
-import { type Call, type Service, serviceOf } from "../options.ts";
+import { type Service, serviceOf } from "../options.ts";
 import { baseOf, detailOf, journalEntry, pageOf } from "../routes/run.ts";
 import { redact } from "./redact.ts";
 
@@ -46,7 +47,7 @@ export async function exportRun(app: App, runId: string, options: ExportOptions 
 
 export async function exportRoute(service: Service, { runId, url }: Call): Promise<Response> {
   const asked = url.searchParams.get("redact") ?? "1";
-  if (asked !== "0" && asked !== "1") throw new Refusal("invalid-query", `"redact" must be 0 or 1.`);
+  if (asked !== "0" && asked !== "1") throw new HttpError("invalid-query", `"redact" must be 0 or 1.`);
   const html = await fileOf(service, runId, { redact: asked === "1", hide: [] });
   return new Response(html, {
     headers: {

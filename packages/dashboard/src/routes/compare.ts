@@ -2,10 +2,9 @@
 
 import { diff, type Entry, type Given, type RunHead } from "@durable/core";
 import { plain, viewRun, type Plain } from "@durable/core/view";
+import { type Call, json, runIdOf } from "@durable/http/kit";
 import type { DiffPage, Tree, TreeNode } from "../api.ts";
-import { json } from "../errors.ts";
-import type { Call, Service } from "../options.ts";
-import { checkedId } from "./run.ts";
+import type { Service } from "../options.ts";
 import { markOf } from "./summaries.ts";
 
 const mostNodes = 100;
@@ -79,7 +78,7 @@ async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): P
 }
 
 export async function diffRuns(service: Service, { url }: Call): Promise<Response> {
-  const ids = ["before", "after"].map((name) => checkedId(url.searchParams.get(name) ?? ""));
+  const ids = ["before", "after"].map((name) => runIdOf(url.searchParams.get(name) ?? ""));
   const [before = [], after = []] = await Promise.all(ids.map((id) => service.app.get(id).entries()));
   const { calls, end } = diff(before, after);
   return json(200, {

@@ -1,9 +1,9 @@
 /** Waits for people, over all runs. Proven in test/actions.test.ts. */
 
 import { viewRun } from "@durable/core/view";
+import { type Call, json } from "@durable/http/kit";
 import type { Inbox } from "../api.ts";
-import { json } from "../errors.ts";
-import type { Call, Service } from "../options.ts";
+import type { Service } from "../options.ts";
 import { numberIn } from "./request.ts";
 import { waitOf } from "./run.ts";
 

@@ -4,11 +4,12 @@
  */
 
 import type { EndStatus, PurgeOptions, ScheduleInfo } from "@durable/core";
+import { HttpError } from "@durable/http";
+import { type Call, json, textIn } from "@durable/http/kit";
 import { fleetOf, limitUse, storageOf } from "@durable/core/tools";
 import type { Operations, Purge } from "../api.ts";
-import { json, Refusal } from "../errors.ts";
-import type { Call, Service } from "../options.ts";
-import { readBody, textIn } from "./request.ts";
+import type { Service } from "../options.ts";
+import { readBody, reasonIn, said } from "./request.ts";
 
 /** One request removes at most this many runs, so that it ends. */
 const mostPurged = 1_000;
@@ -30,73 +31,58 @@ async function schedulesOf(app: Service["app"]): Promise<readonly ScheduleInfo[]
   return (await app.schedules.list({ limit: mostSchedules })).schedules;
 }
 
-export async function pauseSchedule(
-  { app }: Service,
-  { params: { schedule = "" } }: Call,
-): Promise<Response> {
-  await app.schedules.pause(schedule);
-  return done(`${schedule} is paused.`);
-}
+type Schedules = Service["app"]["schedules"];
 
-export async function resumeSchedule(
-  { app }: Service,
-  { params: { schedule = "" } }: Call,
-): Promise<Response> {
-  await app.schedules.resume(schedule);
-  return done(`${schedule} ticks again.`);
-}
+const schedule =
+  (work: (schedules: Schedules, name: string) => Promise<Response>) =>
+  ({ app }: Service, { params }: Call): Promise<Response> =>
+    work(app.schedules, params["schedule"] ?? "");
+
+export const pauseSchedule = schedule(async (schedules, name) => {
+  await schedules.pause(name);
+  return said(`${name} is paused.`);
+});
+
+export const resumeSchedule = schedule(async (schedules, name) => {
+  await schedules.resume(name);
+  return said(`${name} ticks again.`);
+});
 
 /** The run is recorded. Without the code of its workflow, the library refuses. */
-export async function triggerSchedule(
-  { app }: Service,
-  { params: { schedule = "" } }: Call,
-): Promise<Response> {
-  const { id } = await app.schedules.trigger(schedule);
-  return done("One more run is recorded. A worker drives it.", id);
+export const triggerSchedule = schedule(async (schedules, name) => {
+  const { id } = await schedules.trigger(name);
+  return said("One more run is recorded. A worker drives it.", id);
+});
+
+export const deleteSchedule = schedule(async (schedules, name) => {
+  await schedules.get(name);
+  await schedules.delete(name);
+  return said(`${name} is removed. Its runs stay.`);
+});
+
+export async function pauseWorkflow({ app }: Service, { request, params }: Call): Promise<Response> {
+  const { workflow = "" } = params;
+  await app.pause(workflow, await reasonIn(request));
+  return said(`Runs of ${workflow} are paused.`);
 }
 
-export async function deleteSchedule(
-  { app }: Service,
-  { params: { schedule = "" } }: Call,
-): Promise<Response> {
-  await app.schedules.get(schedule);
-  await app.schedules.delete(schedule);
-  return done(`${schedule} is removed. Its runs stay.`);
-}
-
-export async function pauseWorkflow(
-  { app }: Service,
-  { request, params: { workflow = "" } }: Call,
-): Promise<Response> {
-  const reason = textIn(await readBody(request), "reason");
-  await app.pause(workflow, reason === "" ? undefined : reason);
-  return done(`Runs of ${workflow} are paused.`);
-}
-
-export async function unpauseWorkflow(
-  { app }: Service,
-  { params: { workflow = "" } }: Call,
-): Promise<Response> {
+export async function unpauseWorkflow({ app }: Service, { params }: Call): Promise<Response> {
+  const { workflow = "" } = params;
   await app.unpause(workflow);
-  return done(`Runs of ${workflow} continue.`);
-}
-
-function done(message: string, runId = ""): Response {
-  return json(200, { message, runId });
+  return said(`Runs of ${workflow} continue.`);
 }
 
 /** Ages, statuses and tags are checked by the library. */
 export async function purge({ app }: Service, { request }: Call): Promise<Response> {
-  const body = await readBody(request);
+  const body = await readBody(request, ["olderThan", "status", "workflow", "dryRun"]);
   const { dryRun, status } = body;
-  if (typeof dryRun !== "boolean") throw new Refusal("invalid-body", `"dryRun" must be true or false.`);
+  if (typeof dryRun !== "boolean") throw new HttpError("invalid-body", `"dryRun" must be true or false.`);
   if (!Array.isArray(status) || !status.every((each) => typeof each === "string"))
-    throw new Refusal("invalid-body", `"status" must be a list of statuses.`);
-  const workflow = textIn(body, "workflow");
+    throw new HttpError("invalid-body", `"status" must be a list of statuses.`);
   const options: PurgeOptions = {
     olderThan: textIn(body, "olderThan"),
     status: status as EndStatus[],
-    workflow: workflow === "" ? undefined : workflow,
+    workflow: textIn(body, "workflow") || undefined,
     limit: mostPurged,
     dryRun,
   };

@@ -1,45 +1,36 @@
-/** Reads queries and bodies, within limits. Proven in test/server.test.ts. */
+/** Reads queries and bodies, within limits, and answers actions. Proven in test/server.test.ts. */
 
-import { Refusal } from "../errors.ts";
+import { HttpError, readJson } from "@durable/http";
+import { json, membersOf, textIn } from "@durable/http/kit";
+import type { ActionReply } from "../api.ts";
 
-const mostBytes = 4 * 1024 * 1024;
+const bytes = 4 * 1024 * 1024;
+/** Edited outputs may be of any shape that a journal holds, so the bytes alone limit their parts. */
+const limits = { bytes, stringBytes: bytes, keys: bytes, nodes: bytes, depth: 260, readMs: 30_000 };
 
-/** A JSON object from the body. Nothing else is accepted, so that no form of another page can send one. */
-export async function readBody(request: Request): Promise<Record<string, unknown>> {
-  const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== "application/json") throw new Refusal("invalid-body", "Send the body as application/json.");
-  const text = await readText(request);
+/** A JSON object with these members. Nothing else is accepted, so that no form of another page can send one. */
+export async function readBody(
+  request: Request,
+  names: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const body: unknown = JSON.parse(text);
-    if (typeof body === "object" && body !== null && !Array.isArray(body))
-      return body as Record<string, unknown>;
-  } catch {
-    // The parser's message quotes the body.
-  }
-  throw new Refusal("invalid-body", "The body is not a JSON object.");
-}
-
-async function readText(request: Request): Promise<string> {
-  const reader = request.body?.getReader();
-  const decoder = new TextDecoder();
-  let [text, length] = ["", 0];
-  for (;;) {
-    const { done, value } = (await reader?.read()) ?? { done: true as const, value: undefined };
-    if (done) return text + decoder.decode();
-    length += value.byteLength;
-    if (length > mostBytes) {
-      await reader?.cancel();
-      throw new Refusal("invalid-body", `The body has more than ${mostBytes} bytes.`);
-    }
-    text += decoder.decode(value, { stream: true });
+    return membersOf(await readJson(request, limits), names);
+  } catch (error) {
+    // One code for the page, whatever is wrong with the body.
+    if (error instanceof HttpError && error.status < 500) throw new HttpError("invalid-body", error.message);
+    throw error;
   }
 }
 
-/** A text of a body; `undefined` when it is missing. */
-export function textIn(body: Readonly<Record<string, unknown>>, name: string): string | undefined {
-  const value = body[name];
-  if (value === undefined || typeof value === "string") return value;
-  throw new Refusal("invalid-body", `"${name}" must be a text.`);
+/** The reason that a body may give for an action. */
+export async function reasonIn(request: Request): Promise<string | undefined> {
+  return textIn(await readBody(request, ["reason"]), "reason") || undefined;
+}
+
+/** What an action did, in one sentence, and the run to look at now. */
+export function said(message: string, runId = "", status = 200): Response {
+  const reply: ActionReply = { message, runId };
+  return json(status, status < 400 ? reply : { error: { code: "refused", message } });
 }
 
 /** A whole number of a query, within bounds. */
@@ -48,7 +39,7 @@ export function numberIn(url: URL, name: string, bounds: { min: number; max: num
   if (text === null || text === "") return bounds.or;
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= bounds.min) return Math.min(value, bounds.max);
-  throw new Refusal("invalid-query", `"${name}" must be a whole number of at least ${bounds.min}.`);
+  throw new HttpError("invalid-query", `"${name}" must be a whole number of at least ${bounds.min}.`);
 }
 
 /** A list of a query, separated by commas. */
@@ -61,11 +52,11 @@ export function tagsIn(url: URL): Readonly<Record<string, string>> | undefined {
   const pairs = listIn(url, "tag").map((text) => {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
     if (name === undefined || value === undefined)
-      throw new Refusal("invalid-query", `"${text}" is not a tag: write name=value.`);
+      throw new HttpError("invalid-query", `"${text}" is not a tag: write name=value.`);
     try {
       return [decodeURIComponent(name), decodeURIComponent(value)] as const;
     } catch {
-      throw new Refusal("invalid-query", `"${text}" is not encoded as a tag has to be.`);
+      throw new HttpError("invalid-query", `"${text}" is not encoded as a tag has to be.`);
     }
   });
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);

@@ -3,9 +3,9 @@
 import { DurableError, type Entry, type RunHead, spendOf } from "@durable/core";
 import { storageOf } from "@durable/core/tools";
 import { locatorOf, plain, type Plain, viewRun, type RowView, type RunView } from "@durable/core/view";
+import { type Call, json } from "@durable/http/kit";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
-import { json, Refusal } from "../errors.ts";
-import type { Call, Service } from "../options.ts";
+import type { Service } from "../options.ts";
 import { describe, isJson } from "../text.ts";
 import { numberIn } from "./request.ts";
 import { itemOf } from "./runs.ts";
@@ -165,10 +165,4 @@ export function journalEntry(entry: Entry, base: number): JournalEntry {
 function chapterIn(url: URL): number | undefined {
   const chapter = numberIn(url, "chapter", { min: 0, max: Number.MAX_SAFE_INTEGER, or: 0 });
   return chapter === 0 ? undefined : chapter;
-}
-
-/** Ids are checked before they reach the storage. */
-export function checkedId(text: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(text)) return text;
-  throw new Refusal("invalid-query", "This is not a valid run id.");
 }

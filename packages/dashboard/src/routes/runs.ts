@@ -6,9 +6,10 @@
  */
 
 import type { ListPage, RunHead, RunStatus } from "@durable/core";
+import { HttpError } from "@durable/http";
+import { type Call, json } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
-import { json, Refusal } from "../errors.ts";
-import type { Call, Service } from "../options.ts";
+import type { Service } from "../options.ts";
 import { describe } from "../text.ts";
 import { listIn, numberIn, tagsIn } from "./request.ts";
 
@@ -66,7 +67,7 @@ const none = (): boolean => false;
 function segmentsOf(url: URL): Segment[] {
   const asked = listIn(url, "status");
   const unknown = asked.find((status) => !statuses.includes(status as RunStatus));
-  if (unknown !== undefined) throw new Refusal("invalid-query", `There is no status "${unknown}".`);
+  if (unknown !== undefined) throw new HttpError("invalid-query", `There is no status "${unknown}".`);
   if (url.searchParams.get("order") === "newest" && asked.length !== 1) {
     const leaves = asked.length === 0 ? none : (head: RunHead) => !asked.includes(head.status);
     return [{ status: undefined, leaves }];
@@ -82,7 +83,7 @@ function readCursor(cursor: string | null, segments: number): { index: number; i
   const found = /^(\d)\.(.*)$/s.exec(cursor);
   const index = Number(found?.[1]);
   if (found === null || index >= segments)
-    throw new Refusal("invalid-query", "The cursor is not one of this list.");
+    throw new HttpError("invalid-query", "The cursor is not one of this list.");
   return { index, inner: found[2] === "" ? null : (found[2] ?? null) };
 }
 

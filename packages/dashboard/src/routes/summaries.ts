@@ -2,9 +2,9 @@
 
 import { describe } from "../text.ts";
 import { viewRun, type RowView, type RunView } from "@durable/core/view";
+import { type Call, json } from "@durable/http/kit";
 import type { Mark, Summary } from "../api.ts";
-import { json } from "../errors.ts";
-import type { Call, Service } from "../options.ts";
+import type { Service } from "../options.ts";
 import { listIn } from "./request.ts";
 
 /** How many lines one request may ask for, and how many summaries are kept. */
