@@ -23,6 +23,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/process": ["isDead", "thisProcess"],
   "@durable/cli": ["runCli", "type CliStreams"],
   "@durable/http": ["createHandler", "type Handler"],
+  "@durable/http/kit": ["isForeign"],
   "@durable/http/node": ["serve"],
   "@durable/ai-sdk": ["usageOf"],
   "@durable/ai-sdk/chat": ["chatStreamName"],
@@ -65,6 +66,7 @@ const body = `
   const handler: Handler = createHandler(createApp({ workflows: [greet] }), { authorize: () => true });
   const server = await serve(handler);
   const reply = await fetch(server.url + "/runs/by-default");
+  if (isForeign(new Request(server.url))) throw new Error("A program is not a page.");
   const read = (await reply.json()) as { readonly output?: unknown };
   await server.close();
   if (read.output !== "hello Ada!") throw new Error("The reply is " + JSON.stringify(read));

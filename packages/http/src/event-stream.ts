@@ -15,8 +15,7 @@ export const eventHeaders: Readonly<Record<string, string>> = {
   "x-accel-buffering": "no",
 };
 
-/** Options of `eventStream`. */
-export interface EventStreamOptions {
+interface EventStreamOptions {
   /** Counts this stream as long as it is open. */
   readonly slots: { open: number };
   /** Milliseconds between the comments that keep an idle stream open. */

@@ -2,7 +2,6 @@
 
 export { json, statusOf } from "./errors.ts";
 export { assertFree, eventStream, eventText } from "./event-stream.ts";
-export type { EventStreamOptions } from "./event-stream.ts";
 export { forkOptionsIn } from "./forks.ts";
 export { membersOf, runIdOf, textIn } from "./request-fields.ts";
 export { answerWait } from "./resume.ts";
