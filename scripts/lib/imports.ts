@@ -7,6 +7,8 @@ export type Import = {
   /** What is imported, or `null` for an `import()` whose argument is not a plain string. */
   readonly specifier: string | null;
   readonly line: number;
+  /** Nothing of it is left when the program runs. */
+  readonly typeOnly: boolean;
 };
 
 const statement = /(?:^|;)[ \t]*(?:import|export)\b[^"';]*?\bfrom\s*["']([^"'\n]+)["']/gm;
@@ -21,6 +23,7 @@ export function findImports(source: string): Import[] {
     .flatMap((pattern) => [...code.matchAll(pattern)])
     .map((match) => ({
       specifier: match[1] ?? null,
+      typeOnly: /^[\s;]*(?:import|export)\s+type\b/.test(match[0]),
       line: lineAt(code, match.index + match[0].search(/[^\s;]/)),
     }))
     .toSorted((a, b) => a.line - b.line);

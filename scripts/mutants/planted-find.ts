@@ -56,8 +56,8 @@ const spawned: readonly PlantedBug[] = [
   {
     name: "spawned-in-the-end",
     breaks: "spawn.3",
-    find: "    await record(",
-    replace: "    void record(",
+    find: "    await recordSpawned(",
+    replace: "    void recordSpawned(",
     why: "The workflow gets the id of a run that may never be recorded.",
   },
 ];

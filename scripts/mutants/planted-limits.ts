@@ -29,8 +29,8 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "debounced-after-it-began",
     breaks: "flow.2",
-    find: "  if (taken === null && !isMoved) return null;\n",
-    replace: "  if (taken === null) return null;\n",
+    find: '  if (taken === null && !isMoved) return { kind: "now" };\n',
+    replace: '  if (taken === null) return { kind: "now" };\n',
     why: "That a debounced run begins is not recorded, so a later start changes its input.",
   },
   {
@@ -85,8 +85,8 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "begun-not-recorded",
     breaks: "flow.5",
-    find: "  if (taken === null && !isMoved) return null;\n",
-    replace: "  if (!isMoved) return null;\n",
+    find: '  if (taken === null && !isMoved) return { kind: "now" };\n',
+    replace: '  if (!isMoved) return { kind: "now" };\n',
     why: "A run whose process died in its first step waits for a second turn of its rate.",
     seenBy: seenBy("turns"),
   },
@@ -101,9 +101,8 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "paused-run-takes-its-rate",
     breaks: "flow.5",
-    beside: "flow.1.",
-    find: "    if (left !== null) return left;\n",
-    replace: "    if (left === undefined) return left;\n",
+    find: 'if (left !== null) return { kind: "stop", driven: left };',
+    replace: 'if (left === undefined) return { kind: "stop", driven: left };',
     why: "Each look at a paused run uses its rate up.",
     seenBy: seenBy("turns"),
   },

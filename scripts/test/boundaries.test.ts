@@ -128,11 +128,19 @@ describe("boundaries", () => {
     expect(problems).toEqual([expect.stringMatching(/^packages\/s3\/src\/a.ts:1 .*leaves the package/)]);
   });
 
-  it("B5: no cycles, types included", () => {
+  it("B5: files of one folder may know each other's types", () => {
+    const problems = check({
+      "packages/s3/src/a.ts": 'import { b } from "./b.ts";\n',
+      "packages/s3/src/b.ts": 'import type { A } from "./a.ts";\n',
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it("B5: no cycles, types of other folders included", () => {
     const problems = check({
       "packages/s3/src/a.ts": '\nimport { b } from "./deep/b.ts";\n',
       "packages/s3/src/deep/b.ts": 'export type { C } from "../c.ts";\n',
-      "packages/s3/src/c.ts": 'import type { A } from "./a.ts";\n',
+      "packages/s3/src/c.ts": 'import { A } from "./a.ts";\n',
     });
     const path = ["a", "deep/b", "c", "a"].map((name) => `packages/s3/src/${name}.ts`).join(" -> ");
     expect(problems).toEqual([

@@ -3,7 +3,7 @@ export type { AnyWorkflow, RunArguments, TagOptions, Topics, Workflow, WorkflowO
 export { createApp } from "./app.ts";
 export type { App, AppOptions } from "./app.ts";
 export type { Sweep, SweepOptions } from "./inspect/sweep.ts";
-export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
+export type { EndStatus, Purged, PurgeOptions } from "./runs/purge.ts";
 export { tickOf } from "./schedules/tick-of.ts";
 export type {
   ScheduleArguments,
@@ -34,16 +34,16 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
-export type { ChapterOptions, EditedCalls, EntriesOptions } from "./runs/entries.ts";
+export type { ChapterOptions, EditedCalls, EntriesOptions } from "./runs/reader.ts";
 export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
-export type { RunEntry as Entry } from "./journal/run-entry.ts";
+export type { RunEntry as Entry } from "./journal/outcome.ts";
 export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
 export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
-export type { CancelOptions } from "./runs/cancel.ts";
+export type { CancelOptions } from "./runs/tree.ts";
 export type { CancelReason, Outcome, SuspendPoint, Undone } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
 export type { SendOptions, SendResult, SendStatus } from "./runs/send.ts";
@@ -97,7 +97,7 @@ export type {
 export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Defaults, Definition, FlowOptions, LimitKey, MessageSchemas } from "./engine/definition.ts";
 export type { LimitOptions, StepLimit } from "./engine/permits.ts";
-export type { FlowStart } from "./runs/new-run.ts";
+export type { FlowStart } from "./runs/create.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

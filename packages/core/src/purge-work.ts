@@ -9,8 +9,7 @@
 
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
 import { pause } from "./ports/world.ts";
-import { purge } from "./runs/purge.ts";
-import type { PurgeOptions } from "./runs/purge-options.ts";
+import { purge, type PurgeOptions } from "./runs/purge.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { describeError } from "./values/errors.ts";
 

@@ -1,16 +1,15 @@
 /** A handle to read one run, wait for it, cancel it or fork it. It has no state of the run itself. */
 
 import type { Definition, MessageSchemas } from "./engine/definition.ts";
-import type { CancelOptions } from "./runs/cancel.ts";
-import { create } from "./runs/create.ts";
+import type { CancelOptions } from "./runs/tree.ts";
+import { create, type FlowStart } from "./runs/create.ts";
 import { advance, cancelRun } from "./runs/drive.ts";
-import type { FlowStart } from "./runs/new-run.ts";
 import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
 import { forkRun, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { byId, definitionOf, notFound, openRun } from "./runs/lookup.ts";
+import { byId, definitionOf, notFound, openRun, outcomeWithChildren } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Tags } from "./values/run-tags.ts";
@@ -20,16 +19,20 @@ import {
   entriesOf,
   type EditedCalls,
   type EntriesOptions,
-} from "./runs/entries.ts";
-import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
+  readStream,
+  type ReadOptions,
+  type StreamEvent,
+} from "./runs/reader.ts";
+import {
+  type Outcome,
+  type SuspendPoint,
+  suspendedError,
+  cancelledError,
+  type RunEntry,
+} from "./journal/outcome.ts";
 import { planRun, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
-import { outcomeWithChildren } from "./runs/status.ts";
-import type { RunEntry } from "./journal/run-entry.ts";
 import { pauseRun, retryRun, unpauseRun, type RetryRunOptions, type UnpauseOptions } from "./runs/steer.ts";
-import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 import { send, type SendOptions, type SendResult } from "./runs/send.ts";
-import { suspendedError } from "./runs/suspended.ts";
-import { cancelledError } from "./journal/cancelled.ts";
 import type { SchemaInput } from "./values/schema.ts";
 
 /** A stop, and the journal at that time. */

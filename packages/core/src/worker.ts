@@ -20,7 +20,7 @@ import type { Outcome } from "./journal/outcome.ts";
 import { announce } from "./fleet.ts";
 import { purgeNowAndThen, type WorkerPurge } from "./purge-work.ts";
 import { assertHooks, guard } from "./runs/host.ts";
-import { purgeSettings } from "./runs/purge-options.ts";
+import { purgeSettings } from "./runs/purge.ts";
 import type { HooksOption } from "./engine/hooks.ts";
 import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";

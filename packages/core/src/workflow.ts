@@ -3,7 +3,7 @@
 import type { Context } from "./engine/context.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
 import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } from "./engine/definition.ts";
-import type { CancelOptions } from "./runs/cancel.ts";
+import type { CancelOptions } from "./runs/tree.ts";
 import { create } from "./runs/create.ts";
 import { advance } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";

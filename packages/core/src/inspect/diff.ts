@@ -3,7 +3,7 @@
 import { isSettlement, type Settlement as Settled, isBeginning } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
 import { materialize } from "../journal/lineage.ts";
-import type { RunEntry } from "../journal/run-entry.ts";
+import type { RunEntry } from "../journal/outcome.ts";
 
 /** How one call differs between two runs. */
 export interface CallDiff {

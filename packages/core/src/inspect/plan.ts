@@ -8,7 +8,7 @@
 
 import { callKind, isSettlement } from "../journal/kinds.ts";
 import type { Definition } from "../engine/definition.ts";
-import { replay } from "../runs/drive.ts";
+import { replay } from "../runs/replay.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { DurableError } from "../values/errors.ts";
 import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";

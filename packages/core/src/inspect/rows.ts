@@ -3,7 +3,7 @@
 import { isDeadline } from "../journal/keys.ts";
 import { materialize } from "../journal/lineage.ts";
 import { sumUsage } from "../journal/usage.ts";
-import type { RunEntry } from "../journal/run-entry.ts";
+import type { RunEntry } from "../journal/outcome.ts";
 import { draftOf, emptyDraft, learn, type Draft, type RowView } from "./row.ts";
 
 export interface RowOptions {

@@ -10,7 +10,7 @@ import { inputIn, isBeginning } from "../journal/kinds.ts";
 import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
 import { RunState } from "../journal/fold.ts";
 import { nameOf } from "../journal/keys.ts";
-import type { RunEntry } from "../journal/run-entry.ts";
+import type { RunEntry } from "../journal/outcome.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
 import { busyMs } from "./axis.ts";
 import { lineage, type Lineage } from "./diff.ts";

@@ -4,10 +4,11 @@ import { decode } from "../values/codec/decode.ts";
 import { DurableError, describeError, type ErrorCode } from "../values/errors.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { defined } from "../values/defined.ts";
-import type { Leftovers } from "./entry.ts";
+import type { Leftovers, Entry } from "./entry.ts";
 import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
 import type { Keyring } from "./tokens.ts";
+import { valueFields } from "./kinds.ts";
 
 /** A suspend point that is open: what is asked, and the token that answers it. */
 export interface SuspendPoint {
@@ -189,4 +190,47 @@ export function runError(
 /** The end of a message about steps that were not undone. */
 export function notUndone(keys: readonly string[] | undefined): string {
   return keys === undefined ? "" : `. Not undone: "${keys.join('", "')}". Undo this work by hand.`;
+}
+
+export function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
+  const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
+  const how = outcome.waiting.some(({ topic }) => topic) ? "run.send(topic, payload), " : "";
+  return new DurableError(
+    "suspended",
+    `Run ${outcome.runId} waits for ${names}. Use ${how}resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
+    { details: { waiting: outcome.waiting.map(withHiddenToken) } },
+  );
+}
+
+/** The token can be read, but a runtime that prints an uncaught error leaves it out. */
+function withHiddenToken(point: SuspendPoint): SuspendPoint {
+  return Object.defineProperty({ ...point }, "token", { enumerable: false });
+}
+
+export function cancelledError(
+  runId: string,
+  { reason, uncompensated }: CancelReason & Pick<Leftovers, "uncompensated">,
+): DurableError {
+  const why = reason === undefined ? "" : `: ${reason}`;
+  const end = notUndone(uncompensated) || (reason === undefined ? "." : "");
+  return new DurableError("cancelled", `Run ${runId} was cancelled${why}${end}`, {
+    details: defined({ reason, uncompensated }),
+  });
+}
+
+/**
+ * One entry of a journal, with decoded values: a fact, its time, its position, and whether it came from
+ * outside.
+ */
+export type RunEntry<V = unknown> = Entry<V>;
+
+export function decodeEntry(entry: Entry, runId: string): RunEntry {
+  const decoded: Record<string, unknown> = { ...entry };
+  const read = (json: Json): unknown => decode(json, `${entry.kind} of run ${runId}`);
+  for (const field of valueFields(entry))
+    if (decoded[field] !== undefined) decoded[field] = read(decoded[field] as Json);
+  if (entry.kind === "stream.chunks") decoded["chunks"] = entry.chunks.map(read);
+  if (entry.kind === "run.forked")
+    decoded["edits"] = entry.edits.map((edit) => ({ ...edit, value: read(edit.value) }));
+  return decoded as unknown as RunEntry;
 }

@@ -13,7 +13,9 @@ import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import { DurableError } from "../values/errors.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
-import { beginning } from "./chapter-start.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { carried } from "./send.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
 export function nextChapter(engine: Engine, definition: Definition, input: unknown): Promise<Finish> {
@@ -38,4 +40,46 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
     },
     (thrown: unknown) => failure(thrown, runId),
   );
+}
+
+export function beginning(
+  journal: RunJournal,
+  { name: workflow, version }: Definition,
+  given: { readonly input: Json; readonly nonce: string },
+): Finish {
+  const { runId, childOf, spawnedBy } = journal;
+  return {
+    fact: (leftovers) => {
+      const { endsBy, summary, mailbox, report } = journal.state;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags, flow } = summary;
+      const messages = carried(mailbox);
+      return {
+        kind: "run.continued",
+        runId,
+        workflow,
+        version,
+        ...given,
+        ...(childOf === undefined ? {} : { childOf }),
+        ...(spawnedBy === undefined ? {} : { spawnedBy }),
+        ...(journal.state.endsSpawned ? { endsSpawned: true } : {}),
+        chapter: journal.chapter + 1,
+        base: journal.seq,
+        first: journal.firstInput,
+        ...(endsBy === null ? {} : { deadline: endsBy }),
+        head: {
+          createdAt,
+          steps,
+          label,
+          parent,
+          ancestors,
+          ...(readsFrom === undefined ? {} : { readsFrom }),
+          ...(tags === undefined ? {} : { tags }),
+        },
+        ...(messages === undefined ? {} : { messages }),
+        ...(report === null ? {} : { report: report.value }),
+        ...(flow === undefined ? {} : { flow }),
+        ...leftovers,
+      };
+    },
+  };
 }

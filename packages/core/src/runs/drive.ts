@@ -1,118 +1,121 @@
 /**
- * From a definition and a journal to an outcome, in four verbs: create, acquire, advance, replay.
- * Each advance reads the journal once, then takes the lease, then reads the entries that came in between.
+ * From a journal to an outcome: a run is admitted, driven to its next stop by an execution of its code, and its outcome read.
+ * Each drive reads the journal once, then takes the lease, then reads the entries that came in between.
  */
 
-import type { CancelOptions } from "./cancel.ts";
 import { decode } from "../values/codec/decode.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
-import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun, Children } from "../engine/child-runs.ts";
-import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
-import { DurableError } from "../values/errors.ts";
-import { acquire, create, isChild } from "./create.ts";
-import type { LeasedRun } from "./new-run.ts";
+import type { ChildRun, Children, SpawnRequest } from "../engine/child-runs.ts";
+import type { AdvanceOptions, OnReplayEnd, Stop } from "../engine/stop.ts";
+import type { Fact, SpawnedBy } from "../journal/entry.ts";
+import { DurableError, describeError, show } from "../values/errors.ts";
+import { admit, caller, driverOf, leftAlone, waitingCaller, type Driven, type Driver } from "./admit.ts";
+import { acquire, create, isChild, type LeasedRun } from "./create.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
-import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, notFound, openJournal, openRun } from "./lookup.ts";
+import { definitionOf, notFound, openJournal, openRun, outcomeWithChildren } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
-import { pending } from "../engine/promise.ts";
-import { outcomeWithChildren } from "./status.ts";
-import { admit } from "./flow.ts";
-import { cancel } from "./cancel.ts";
-import { poisoned } from "./poison.ts";
-import { revive } from "./revive.ts";
-import { spawnRun } from "./spawn.ts";
-import { otherVersion } from "./version.ts";
+import { asPaused } from "./pauses.ts";
+import { codeOf } from "./replay.ts";
+import { poisoned } from "./suspects.ts";
+import { cancel, revive, spawnedOf, type CancelOptions } from "./tree.ts";
 
-// ---- advance: drive to the next stop ----
-
-/**
- * Drives a run to its next stop, unless it has ended or another process drives it. Without options, it waits while the
- * limits of the run do not admit it.
- */
+/** Drives a run to its next stop, unless it has ended or another process drives it. */
 export async function advance(
   host: Host,
   definition: Definition,
   run: RunJournal | LeasedRun,
-  options?: AdvanceOptions,
+  driver: Driver = waitingCaller,
 ): Promise<Outcome<unknown>> {
-  return (await driven(host, definition, run, options))();
+  return outcomeOfDriven(host, await drive(host, definition, run, driver));
 }
 
-/** Started too often without progress. */
-function isPoison({ starts }: Pick<LeasedRun, "starts">, { maxStarts = Infinity }: AdvanceOptions): boolean {
-  return starts > maxStarts;
-}
-
-/** The same, for callers that may not need the outcome: it has the waits of all open children, and each is a read. */
-async function driven(
+/** The same, for those that do not need the outcome. */
+async function drive(
   host: Host,
   definition: Definition,
   run: RunJournal | LeasedRun,
-  given?: AdvanceOptions,
-): Promise<() => Promise<Outcome<unknown>>> {
-  const options = given ?? {};
+  driver: Driver,
+): Promise<Driven> {
   const journal = run instanceof RunJournal ? run : run.journal;
-  const { runId } = journal;
   const user = host.parked.user(journal);
   try {
-    const take = (): Promise<LeasedRun> => acquire(host, journal, options.maxStarts, definition);
-    const leave = (leased: LeasedRun) => leaveAsIs(host, definition, leased, options);
-    const isFree = definition.flow === undefined && journal.state.summary.flow === undefined;
-    const leased = isFree
-      ? await (run instanceof RunJournal ? take() : run)
-      : await admit({ host, definition, journal, options: given, take, leave, advance }, run);
-    if (typeof leased === "function") return leased;
+    const admitted = await admit({ host, definition, journal, driver }, run);
+    if (admitted.kind === "stop") return admitted.driven;
+    const { leased } = admitted;
     const { lease, owned } = leased;
+    if (!owned && lease.full && !driver.waits) driveOnceFree(host, definition, journal, driver);
     if (journal.state.end !== null) {
       await lease.release();
-      return () => outcomeWithChildren(host, journal, true);
+      return { kind: "left", journal, recorded: true };
     }
-    if (!owned && journal.state.paused === null)
-      return async () => ({ runId, recorded: false, status: "running" });
-    const left = await leave(leased);
+    if (!owned && journal.state.paused === null) return { kind: "running", journal };
+    const left = await leftAlone(host, definition, leased, driver);
     if (left !== null) return left;
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
       await lease.release();
-      return await driven(host, definition, await openRun(host, runId), given);
+      return await drive(host, definition, await openRun(host, journal.runId), driver);
     }
-    if (isPoison(leased, options)) {
-      const outcome = await poisoned(host, leased, runId, options);
-      return async () => outcome;
-    }
-    const stop = await toNextStop(host, definition, leased, { options });
-    // With a signal the caller is a worker, which finds the parent itself and counts it as one of its runs.
-    if (journal.state.end !== null && options.signal === undefined) wakeParent(host, journal);
-    return () => outcomeAfter(host, journal, stop);
+    if (isPoison(leased, driver))
+      return { kind: "poison", outcome: await poisoned(host, leased, journal.runId, driver) };
+    const stop = await toNextStop(host, definition, leased, { driver });
+    // A worker finds the parent itself, and counts it as one of its runs.
+    if (journal.state.end !== null && driver.role === "caller") wakeParent(host, journal);
+    return { kind: "stopped", journal, stop };
   } finally {
     host.parked.checkIn(journal, user);
   }
 }
 
-/** Gives the lease of a run back that is paused, and tells how its outcome is read then; `null` for any other. */
-async function leaveAsIs(
+async function outcomeOfDriven(host: Host, driven: Driven): Promise<Outcome<unknown>> {
+  switch (driven.kind) {
+    case "stopped":
+      return outcomeAfter(host, driven.journal, driven.stop);
+    case "left": {
+      const outcome = await outcomeWithChildren(host, driven.journal, driven.recorded);
+      return driven.pause === undefined ? outcome : asPaused(outcome, driven.pause);
+    }
+    case "running":
+      return { runId: driven.journal.runId, recorded: false, status: "running" };
+    case "poison":
+      return driven.outcome;
+  }
+}
+
+/** Started too often without progress. */
+function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOptions): boolean {
+  return starts > maxStarts;
+}
+
+const waiting = new WeakMap<Host, Set<string>>();
+
+/**
+ * A child that has no slot, and whose parent is driven by a caller: no worker would drive it. The parent parks meanwhile,
+ * so that a child of the same workflow can have its slot.
+ */
+function driveOnceFree(
   host: Host,
   definition: Definition,
-  { journal, lease }: LeasedRun,
-  { versions }: AdvanceOptions,
-): Promise<(() => Promise<Outcome<unknown>>) | null> {
-  const now = (): Promise<Outcome<unknown>> => outcomeWithChildren(host, journal, false);
-  if (journal.state.paused !== null) {
-    await lease.release();
-    return now;
-  }
-  if (versions?.includes(journal.first.version as string) === false) {
-    // The start does not count.
-    await lease.giveBack();
-    throw otherVersion(journal, versions);
-  }
-  return (await host.pauses?.keeps(definition.name, lease, now)) ?? null;
+  { runId, childOf }: RunJournal,
+  { role }: Driver,
+): void {
+  const runs = waiting.get(host) ?? new Set();
+  waiting.set(host, runs);
+  if (childOf === undefined || role === "worker" || runs.has(runId)) return;
+  runs.add(runId);
+  host.background(
+    `run ${runId}`,
+    openRun(host, runId)
+      .then((run) => drive(host, definition, run, waitingCaller))
+      .finally(() => runs.delete(runId)),
+  );
 }
 
 /** Advances the run with this id. */
@@ -123,17 +126,18 @@ export async function advanceRun(
 ): Promise<Outcome<unknown>> {
   assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
+  const driver = driverOf(options);
   const locator = locatorOf(runId);
   const parked = await host.parked.checkOut(locator);
-  if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
+  if (parked !== null) return advance(host, definitionOf(host, parked), parked, driver);
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
   const journal = (await host.recent.take(locator)) ?? new RunJournal(locator, await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
+  if (isPoison(leased, driver)) return poisoned(host, leased, runId, driver);
   try {
     if (!journal.exists) throw notFound(runId);
-    return await advance(host, definitionOf(host, journal), leased, options);
+    return await advance(host, definitionOf(host, journal), leased, driver);
   } catch (error) {
     // A run of a workflow that is not known here was not started.
     if (lease.owned) await (DurableError.is(error, "unknown-workflow") ? lease.giveBack() : lease.release());
@@ -146,28 +150,28 @@ export async function toNextStop(
   host: Host,
   definition: Definition,
   leased: LeasedRun,
-  { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
+  { onReplayEnd, driver = caller }: { onReplayEnd?: OnReplayEnd; driver?: Driver } = {},
 ): Promise<Stop> {
   const { journal, owned } = leased;
-  const observe = owned ? await host.observing(options.hooks) : undefined;
+  const observe = owned ? await host.observing(driver.hooks) : undefined;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
-      drive: (child, given) => advanceChild(host, child, given),
-      spawn: async (request, { signal }) => spawnRun(host, journal, request, { signal, create, advance }),
-      wake: (runId) => wake(host, runId, options.signal),
+      drive: (child, by) => advanceChild(host, child, by),
+      spawn: (request, by) => spawnRun(host, journal, request, by),
+      wake: (runId) => wake(host, runId, driver),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
-  let stop = await execution.drive({ onReplayEnd, options, observe });
+  let stop = await execution.drive({ onReplayEnd, driver, observe });
   // The next chapter is driven under the same lease.
-  while (stop.kind === "continued") stop = await (await anew()).drive({ options, observe });
+  while (stop.kind === "continued") stop = await (await anew()).drive({ driver, observe });
   return stop;
 }
 
 /** Creates a child run if it is missing, and advances it. */
-async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): ReturnType<Children["drive"]> {
+async function advanceChild(host: Host, child: ChildRun, by: Driver): ReturnType<Children["drive"]> {
   // A child goes with the run that waits for it.
-  const options = { ...by, versions: undefined };
+  const driver = { ...by, versions: undefined, waits: false };
   const { runId, definition, input, childOf, life } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
@@ -181,7 +185,7 @@ async function advanceChild(host: Host, child: ChildRun, by: AdvanceOptions): Re
   if (journal === null && (await child.isNeeded?.()) === false) return "ending";
   const given = { id: runId, childOf, takeLease: true };
   const run = known ?? (await create(host, definition, decode(input, `input of run ${runId}`), given));
-  const outcome = await advance(host, definition, run, options);
+  const outcome = await advance(host, definition, run, driver);
   const { unneeded } = (run instanceof RunJournal ? run : run.journal).state;
   if (outcome.status !== "cancelled" || unneeded === null) return outcome;
   return unneeded < life ? "lost" : "ending";
@@ -193,12 +197,12 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
 }
 
 /**
- * Drives a run in the background, if its code is here and this process does not drive it yet. A worker gives its signal: once
- * it stops, nothing begins.
+ * Drives a run in the background, if its code is here and this process does not drive it yet. Once the worker that asks
+ * for it stops, nothing begins.
  */
-function wake(host: Host, runId: string, signal?: AbortSignal): void {
+function wake(host: Host, runId: string, by: Driver = caller): void {
   if (host.driving.has(runId)) return;
-  const drive = async (): Promise<void> => {
+  const begin = async (): Promise<void> => {
     const locator = locatorOf(runId);
     const run =
       (await host.parked.checkOut(locator)) ??
@@ -207,9 +211,9 @@ function wake(host: Host, runId: string, signal?: AbortSignal): void {
     const definition = run === null ? null : await codeOf(host, run);
     if (run === null) return;
     if (definition === null) host.parked.checkIn(run, host.parked.user(run));
-    else await driven(host, definition, run, { signal });
+    else await drive(host, definition, run, driverOf({ signal: by.signal }));
   };
-  host.background(`run ${runId}`, drive());
+  host.background(`run ${runId}`, begin());
 }
 
 export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop): Promise<Outcome<unknown>> {
@@ -227,44 +231,79 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
     : outcome;
 }
 
-// ---- replay: run the code over a journal, and write nothing ----
+// ---- runs that a run spawns ----
 
-/** Runs the code over a journal without a lease, as far as the journal goes: no work starts, nothing is written. */
-export async function replay(
+/** Errors that a further try would meet again. */
+const final =
+  "invalid-id invalid-input invalid-options input-mismatch limit not-serializable not-found run-exists";
+
+/** The next entry of a spawn. Rejects when a further try may succeed. */
+async function spawnRun(
   host: Host,
-  definition: Definition,
-  journal: RunJournal,
-  inspect: (replayEnd: ReplayEnd) => void | Promise<void>,
-): Promise<Stop> {
-  const lease = await host.newLease();
-  // Without a lease no child begins.
-  const below = { drive: pending<never>, spawn: pending<never>, wake: () => {} };
-  const execution = await Execution.begin(host, definition, { journal, lease }, below);
-  const onReplayEnd: OnReplayEnd = async (replayEnd) => {
-    await inspect(replayEnd);
-    return "leave";
-  };
-  return execution.drive({ onReplayEnd, options: {} });
+  parent: RunJournal,
+  request: SpawnRequest,
+  by: Driver,
+): Promise<Fact<Json>> {
+  const { key, after, where, declared: input, definition, opened } = request;
+  const { id, ifExists, onParentEnd } = request.options;
+  // What was recorded counts, also when the code gives another id by now.
+  const recorded = spawnedOf(parent).find((entry) => entry.key === key);
+  const child = recorded?.child ?? id ?? childIdOf(parent.runId, key, parent.nonce);
+  const policy = onParentEnd === "cancel" ? ({ onParentEnd } as const) : {};
+  if (!opened)
+    return { kind: "spawn.opened", key, after, child, workflow: definition.name, input, ...policy };
+  try {
+    assertOneOf(where, "onParentEnd", onParentEnd, ["leave", "cancel"]);
+    assertOneOf(where, "ifExists", ifExists, ["fail", "keep"]);
+    await recordSpawned(host, request, { id: child, spawnedBy: { runId: parent.runId, key, ...policy } }, by);
+    return { kind: "spawn.started", key, after, child };
+  } catch (cause) {
+    if (!DurableError.is(cause) || !final.split(" ").includes(cause.code)) throw cause;
+    const message = `Could not start the run of ${where}: ${describeError(cause)}`;
+    const error = new DurableError("step-failed", message, { cause, details: { key, runId: child } });
+    return { kind: "spawn.failed", key, after, error: encodeThrown(error, `error of ${where}`) };
+  }
 }
 
-/**
- * The code of a run: found by name, or by a replay of the parent, whose code calls the child. `null` when this
- * process has the code of no run above.
- */
-export async function codeOf(host: Host, journal: RunJournal): Promise<Definition | null> {
-  const known =
-    host.find(journal.state.summary.workflow) ?? host.parked.checkedOut(journal)?.definition ?? null;
-  const { childOf } = journal;
-  if (known !== null || childOf === undefined) return known;
-  const parent = await openJournal(host, locatorOf(childOf.runId));
-  const above = parent === null ? null : await codeOf(host, parent);
-  if (parent === null || above === null) return null;
-  const found: { definition: Definition | null } = { definition: null };
-  await replay(host, above, parent, ({ calls }) => {
-    const call = calls.get(childOf.key);
-    if (call instanceof ChildCall) found.definition = call.definition;
-  });
-  return found.definition;
+function assertOneOf(where: string, name: string, given: unknown, words: readonly string[]): void {
+  if (given === undefined || words.includes(given as string)) return;
+  throw new DurableError(
+    "invalid-options",
+    `The ${where} got ${name}: ${show(given)}. Use ${words.map(show).join(" or ")}.`,
+  );
+}
+
+/** Resolves when the run is durable. */
+async function recordSpawned(
+  host: Host,
+  { definition, input, options }: SpawnRequest,
+  run: { readonly id: string; readonly spawnedBy: SpawnedBy },
+  { role }: Driver,
+): Promise<void> {
+  // The run is due at once, and this worker or another one takes it.
+  const takeLease = role === "caller" || host.find(definition.name) === null;
+  const given = decode(input, `input of run ${run.id}`);
+  try {
+    const leased = await create(host, definition, given, { ...run, isNew: true, takeLease });
+    if (leased.created) {
+      if (takeLease) host.background(`run ${run.id}`, drive(host, definition, leased, waitingCaller));
+      return;
+    }
+    // Another run has the id, with the same input.
+    if (leased.owned) await leased.lease.release();
+  } catch (error) {
+    if (!DurableError.is(error, "run-exists") && !DurableError.is(error, "input-mismatch")) throw error;
+  }
+  const { spawnedBy, state } = await openRun(host, run.id);
+  // An earlier try may have recorded it. It is due, and any worker or sweep that finds it drives it.
+  if (spawnedBy?.runId === run.spawnedBy.runId && spawnedBy.key === run.spawnedBy.key) return;
+  const { workflow } = state.summary;
+  const isSame = workflow === definition.name;
+  if (options.ifExists === "keep" && isSame) return;
+  throw new DurableError(
+    "run-exists",
+    `Run ${run.id} already exists, as a run of workflow "${workflow}". Choose another id${isSame ? ', or pass ifExists: "keep" to use that run' : ""}.`,
+  );
 }
 
 /** Ends a run from outside, then drives its parent, which was notified. A run that cleans up is driven, too. */

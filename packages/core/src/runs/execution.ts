@@ -11,12 +11,13 @@ import type { ChildEnd, ChildRun, Children, SpawnRequest } from "../engine/child
 import { Engine } from "../engine/engine.ts";
 import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
-import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
+import { failure, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, snapshot, type InContext, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
+import { caller, type Driver } from "./admit.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
@@ -24,15 +25,14 @@ import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Parked } from "./parked.ts";
 import { beginUndo } from "../engine/undo.ts";
-import { cancelChild, endChildren, endSpawned } from "./cancel.ts";
+import { cancelChild, endChildren, endSpawned, reportToParent } from "./tree.ts";
 import { headsBelow } from "./list.ts";
-import { reportToParent } from "./parent.ts";
 import { permitOf } from "./permits.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
-  drive(child: ChildRun, options: AdvanceOptions): ReturnType<Children["drive"]>;
-  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
+  drive(child: ChildRun, by: Driver): ReturnType<Children["drive"]>;
+  spawn(request: SpawnRequest, by: Driver): Promise<Fact<Json>>;
   /** Drives a run in the background, if its code is here. */
   wake(runId: string): void;
 }
@@ -49,7 +49,7 @@ export class Execution implements Parked {
   readonly lease: DriverLease;
   readonly #host: Host;
   readonly #engine: Engine;
-  #options: AdvanceOptions = {};
+  #driver: Driver = caller;
   /** The async context of the drive. */
   #inDrive: InContext = (fn) => fn();
   #observe: Observe | undefined;
@@ -129,12 +129,12 @@ export class Execution implements Parked {
   /** What the calls of an execution ask of the runs below it. */
   static #children(host: Host, below: Below, above: () => Execution): Children {
     return {
-      drive: (child) => below.drive(child, above().#options),
-      spawn: (request) => below.spawn(request, above().#options),
+      drive: (child) => below.drive(child, above().#driver),
+      spawn: (request) => below.spawn(request, above().#driver),
       headOf: (child) => above().#headOf(child),
       cancel: async (child) => {
         const { runId, life, childOf, definition } = child;
-        const drive = (): Promise<unknown> => below.drive(child, above().#options);
+        const drive = (): Promise<unknown> => below.drive(child, above().#driver);
         // A call of the code that has settled leads here; the code of the child must not see its context.
         const cleansUp = (): void => host.background(`run ${runId}`, above().#inDrive(drive));
         return cancelChild(host, { runId, life, workflow: definition.name, link: { childOf } }, { cleansUp });
@@ -153,16 +153,16 @@ export class Execution implements Parked {
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
-    options,
+    driver,
     observe,
   }: {
     onReplayEnd?: OnReplayEnd | undefined;
-    options: AdvanceOptions;
+    driver: Driver;
     observe?: Observe | undefined;
   }): Promise<Stop> {
     const { runId } = this.journal;
-    const { signal, patience } = options;
-    this.#options = options;
+    const { signal, patience } = driver;
+    this.#driver = driver;
     this.#inDrive = snapshot();
     this.#heads = null;
     const leave = (): void => this.leave();
@@ -243,7 +243,7 @@ export class Execution implements Parked {
       if (granted === null) return;
       // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.
       if (granted.length === this.journal.position) {
-        const stop = await this.drive({ options: this.#options, observe: this.#observe });
+        const stop = await this.drive({ driver: this.#driver, observe: this.#observe });
         if (stop.kind !== "continued") return;
       }
       await this.lease.release();

@@ -16,36 +16,21 @@
  */
 
 import type { Definition } from "../engine/definition.ts";
-import type { DriverLease } from "../engine/lease.ts";
-import type { AdvanceOptions } from "../engine/stop.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { writeFact, type WrittenFact } from "../journal/fact-text.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { inputOf, turnIn } from "../journal/kinds.ts";
-import type { Outcome } from "../journal/outcome.ts";
 import type { RunFlow } from "../ports/storage.ts";
-import { pause } from "../ports/world.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
-import type { LeasedRun } from "./new-run.ts";
-import type { FlowStart } from "./new-run.ts";
+import type { LeasedRun, FlowStart } from "./create.ts";
 import { checkLimits, type Host } from "./host.ts";
 import { byId, openRun } from "./lookup.ts";
-import {
-  assertLimit,
-  giveTurnBack,
-  invalid,
-  keyOf,
-  rateOf,
-  returnUse,
-  takeRate,
-  type Taken,
-} from "./rate.ts";
-import { outcomeWithChildren } from "./status.ts";
+import { assertLimit, giveTurnBack, invalid, keyOf, rateOf } from "./rate.ts";
 
 /** A day of seconds: a run is taken at most so much earlier, or later, than its turn. */
 const highestPriority = 86_400;
@@ -194,7 +179,7 @@ async function moved(host: Host, journal: RunJournal, started: Started): Promise
       ...(tags === undefined ? {} : { tags }),
       ...(deadline === undefined ? {} : { deadline }),
     } as const;
-    const { kind } = await journal.append([written(fact, host)], { outside: true });
+    const { kind } = await journal.append([written(host, fact)], { outside: true });
     if (kind !== "landed") continue;
     await giveTurnBack(host, turn);
     return true;
@@ -203,7 +188,7 @@ async function moved(host: Host, journal: RunJournal, started: Started): Promise
 }
 
 /** A debounced run that has not begun: it has no singleton from then on. */
-function isDebounced({ flow }: { readonly flow?: RunFlow }): boolean {
+export function isDebounced({ flow }: { readonly flow?: RunFlow }): boolean {
   return flow?.singleton?.startsWith(debounced) === true;
 }
 
@@ -214,157 +199,6 @@ export function isUnbegun({ first, entries }: RunJournal): boolean {
   return first.kind !== "run.continued" && entries.every(isBefore);
 }
 
-// ---- admission ----
-
-interface Admission {
-  readonly host: Host;
-  readonly definition: Definition;
-  readonly journal: RunJournal;
-  /** Missing for a caller that waits until the run is admitted. */
-  readonly options: AdvanceOptions | undefined;
-  /** Takes the lease. */
-  readonly take: () => Promise<LeasedRun>;
-  /** Gives the lease of a run back that is not to be driven now, for example because it is paused; `null` for any other. */
-  readonly leave: (leased: LeasedRun) => Promise<(() => Promise<Outcome<unknown>>) | null>;
-  /** Drives a run, once it is admitted. */
-  readonly advance: (host: Host, definition: Definition, run: RunJournal) => Promise<unknown>;
-}
-
-/** The lease of a run that may be driven now, or the outcome of one that may not. */
-export async function admit(
-  given: Admission,
-  run: RunJournal | LeasedRun,
-): Promise<LeasedRun | (() => Promise<Outcome<unknown>>)> {
-  const { host, journal, options } = given;
-  const { world } = host;
-  const waits = options === undefined;
-  const first = "lease" in run && (run.owned || run.lease.full) ? run : null;
-  for (let leased: LeasedRun | null = first; ; leased = null) {
-    const early = (isUnbegun(journal) ? (journal.state.summary.flow?.startAt ?? 0) : 0) - world.now();
-    if (early > 0 && journal.state.end === null) {
-      await leased?.lease.release(restMs(journal, early));
-      if (!waits || early > host.patienceMs) return () => outcomeWithChildren(host, journal, false);
-      await host.changed(journal, world.now() + early);
-      await journal.refresh();
-      continue;
-    }
-    if (waits && leased?.owned !== true) leased = await inLine(given);
-    leased ??= await given.take();
-    if (!leased.owned && leased.lease.full && !waits) later(given);
-    const { starts, owned } = leased;
-    const isOver = journal.state.end !== null || journal.lost || starts > (options?.maxStarts ?? Infinity);
-    if (!owned || isOver || !isUnbegun(journal)) return leased;
-    // Before it begins, so that it takes no rate, and a debounced one can still be moved.
-    const left = await given.leave(leased);
-    if (left !== null) return left;
-    const { lease } = leased;
-    const next = await begin(given, leased).catch(async (error: unknown) => {
-      await lease.release();
-      throw error;
-    });
-    if (next === null) return leased;
-    if (next === 0) continue;
-    if (!waits) return async () => ({ runId: journal.runId, recorded: false, status: "running" });
-    await pause(world, next);
-  }
-}
-
-/** Lets a run begin: `null`; 0 when it must be looked at again; otherwise in how many milliseconds its turn comes. */
-async function begin({ host, definition, journal }: Admission, { lease }: LeasedRun): Promise<number | null> {
-  const early = (journal.state.summary.flow?.startAt ?? 0) - host.world.now();
-  if (early > 0) {
-    await lease.release(restMs(journal, early));
-    return 0;
-  }
-  const turn = turnIn(journal.entries);
-  const isLate = (journal.state.endsBy ?? Infinity) <= host.world.now();
-  if (isLate) await giveTurnBack(host, turn);
-  const rate =
-    definition.flow?.rate === undefined || isLate
-      ? null
-      : rateOf(definition, decode(journal.input, `input of run ${journal.runId}`));
-  const hasTurn = turn !== undefined && turn.rate === rate?.name;
-  const taken = rate === null ? null : await takeRate(host, rate, hasTurn);
-  if (taken !== null && taken.wait > 0) return queued(host, journal, { lease, hasTurn, ...taken });
-  const isMoved = isDebounced(journal.state.summary);
-  if (taken === null && !isMoved) return null;
-  const { singleton: _, ...flow } = journal.state.summary.flow ?? {};
-  const fact = written({ kind: "run.queued", ...(isMoved ? { flow } : {}), begun: true }, host);
-  const appended = await journal.append([fact], { lease: lease.extend(false) });
-  if (appended.kind === "landed") return null;
-  if (rate !== null && taken !== null) await returnUse(host, rate, taken.at);
-  await lease.release();
-  return 0;
-}
-
-/** Records the turn of a run; one that came a little too early asks again without a record. */
-async function queued(
-  host: Host,
-  journal: RunJournal,
-  { lease, wait, turn, hasTurn }: Taken & { readonly lease: DriverLease; readonly hasTurn: boolean },
-): Promise<number> {
-  if (hasTurn) {
-    await lease.release(wait);
-    return wait;
-  }
-  const { summary, endsBy } = journal.state;
-  const flow = { ...summary.flow, startAt: Math.min(host.world.now() + wait, endsBy ?? Infinity) };
-  const fact = written({ kind: "run.queued", flow, turn }, host);
-  const { kind } = await journal.append([fact], { lease: null });
-  journal.driven ||= kind === "landed";
-  if (kind === "landed") lease.released();
-  else {
-    await giveTurnBack(host, turn);
-    await lease.release();
-  }
-  return 0;
-}
-
-function written(fact: Fact<Json>, host: Host): WrittenFact {
+export function written(host: Host, fact: Fact<Json>): WrittenFact {
   return writeFact(fact, host.world.now());
-}
-
-/** The longest time for which other processes, whose clocks may be right, do not get a run. */
-const longestRestMs = 5_000;
-
-/** How long a run is left alone that is due for its storage, and not by the clock here: a worker would take it again at once. */
-function restMs({ state }: RunJournal, early: number): number {
-  return state.summary.wakeAt === 0 ? Math.min(early, longestRestMs) : 0;
-}
-
-/** The shortest and the longest pause between two attempts to get a slot. */
-const [shortestMs, longestMs] = [25, 500];
-
-/** Runs of this process that wait for the same slot ask one after the other. */
-function inLine({ host, journal, take }: Admission): Promise<LeasedRun> {
-  const { workflow, flow } = journal.state.summary;
-  if (flow?.slot === undefined) return take();
-  return host.inTurn(`slot ${JSON.stringify([workflow, flow.slot])}`, async () => {
-    for (let ms = shortestMs; ; ms = Math.min(2 * ms, longestMs)) {
-      const leased = await take();
-      if (leased.owned || !leased.lease.full || journal.state.end !== null) return leased;
-      await pause(host.world, ms * (0.75 + host.world.random() / 2));
-      await journal.refresh();
-    }
-  });
-}
-
-const waiting = new WeakMap<Host, Set<string>>();
-
-/**
- * A child whose parent is driven by a caller, and not by a worker: nothing else would drive it. The parent parks meanwhile,
- * so that a child of the same workflow can have its slot.
- */
-function later({ host, definition, journal, options, advance }: Admission): void {
-  const { runId, childOf } = journal;
-  const runs = waiting.get(host) ?? new Set();
-  waiting.set(host, runs);
-  if (childOf === undefined || options?.signal !== undefined || runs.has(runId)) return;
-  runs.add(runId);
-  host.background(
-    `run ${runId}`,
-    openRun(host, runId)
-      .then((run) => advance(host, definition, run))
-      .finally(() => runs.delete(runId)),
-  );
 }

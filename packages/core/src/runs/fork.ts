@@ -6,7 +6,8 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
-import { replay } from "./drive.ts";
+import { advance } from "./drive.ts";
+import { replay } from "./replay.ts";
 import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
@@ -14,15 +15,14 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { atOnce, limits } from "../values/limits.ts";
-import { undoneCuts } from "./undone-cuts.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import { encodeInput, newNonce, definitionOf, openRun } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
-import { advance } from "./drive.ts";
 import { flowOf } from "./flow.ts";
 import type { Outcome } from "../journal/outcome.ts";
+import { isSettlement } from "../journal/kinds.ts";
 
 /** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
@@ -221,4 +221,17 @@ export async function forkRun(
   }));
   host.background(`run ${id}`, driving);
   return { id, driving };
+}
+
+/**
+ * What the parent undoes is not there any more: a fork does it again, with all that depends on it. A step whose
+ * compensation failed is still there, and one that is edited is replaced.
+ */
+export function undoneCuts({ entries, state }: RunJournal, edited: ReadonlySet<string>): Cut[] {
+  const failed = new Set(entries.map((entry) => (entry.kind === "step.failed" ? entry.key : "")));
+  return [...state.undoable].flatMap(([key, { call }]): Cut[] => {
+    const settled = entries.find((entry) => isSettlement(entry) && entry.key === key);
+    const stays = call !== "step" || failed.has(`${key}/compensate`) || edited.has(key);
+    return stays || settled === undefined ? [] : [{ key, at: settled.seq, keep: false }];
+  });
 }

@@ -9,18 +9,15 @@ import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { KnownAncestors } from "../journal/known-ancestors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
-import type { Outcome } from "../journal/outcome.ts";
 import type { SlotLimits, Storage, WorkflowPause } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
-import { ParkedRuns, type Parked } from "./parked.ts";
-import { RecentJournals } from "./recent.ts";
+import { ParkedRuns, type Parked, RecentJournals } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
-import { observing } from "./observer.ts";
+import { observing, type Observe } from "./observer.ts";
 import { assertOptions } from "../values/options.ts";
-import type { Observe } from "./observer.ts";
 import { leave, ownerNow, runAs } from "../ports/async-context.ts";
 import { decode } from "../values/codec/decode.ts";
 
@@ -83,11 +80,6 @@ export function assertHooks(hooks: HooksOption = []): void {
 /** Which workflows are not driven; see pauses.ts. */
 interface PausedWorkflows {
   of(workflow: string): Promise<WorkflowPause | null>;
-  keeps(
-    workflow: string,
-    lease: DriverLease,
-    outcome: () => Promise<Outcome<unknown>>,
-  ): Promise<(() => Promise<Outcome<unknown>>) | null>;
 }
 
 /** How often a storage without `changed` is polled. */

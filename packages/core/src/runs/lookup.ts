@@ -10,6 +10,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import { fits } from "../values/schema.ts";
+import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
   return RunJournal.open(locator, await host.journals());
@@ -108,4 +109,25 @@ export async function encodeInput(definition: Definition, input: unknown): Promi
   if (!result.ok)
     throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
   return encode(result.value, where);
+}
+
+/** The present outcome of a run. Waits of open children count as waits of the run. */
+export async function outcomeWithChildren(
+  host: Host,
+  journal: RunJournal,
+  recorded: boolean,
+): Promise<Outcome<unknown>> {
+  const outcome = outcomeOf(journal, await host.keyring(), recorded);
+  const children = outcome.status === "suspended" ? journal.state.openChildren() : [];
+  if (outcome.status !== "suspended" || children.length === 0) return outcome;
+  const options = await host.journals();
+  const below = children.map(async ({ opened: { key, child } }) => {
+    const run = await RunJournal.open(locatorOf(child), options);
+    // A child that is blocked still takes answers.
+    if (run !== null) run.blocked = null;
+    const inner = run === null ? null : await outcomeWithChildren(host, run, false);
+    if (inner?.status !== "suspended") return [];
+    return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));
+  });
+  return { ...outcome, waiting: [...outcome.waiting, ...(await Promise.all(below)).flat()] };
 }

@@ -9,11 +9,12 @@
  * parked.4. Code that continues by itself is driven once the drive before has given its lease back.
  */
 
+import type { Driver } from "./admit.ts";
 import type { Observe } from "./observer.ts";
 import type { Definition } from "../engine/definition.ts";
 import type { ChildEnd } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
-import type { AdvanceOptions, OnReplayEnd, Stop } from "../engine/stop.ts";
+import type { OnReplayEnd, Stop } from "../engine/stop.ts";
 import type { RunJournal } from "../journal/journal.ts";
 
 /** An execution that may be parked. */
@@ -31,7 +32,7 @@ export interface Parked {
   reportEnd(childEnd: ChildEnd, child: string): Promise<boolean>;
   drive(given: {
     onReplayEnd?: OnReplayEnd | undefined;
-    options: AdvanceOptions;
+    driver: Driver;
     observe?: Observe | undefined;
   }): Promise<Stop>;
 }
@@ -122,5 +123,55 @@ export class ParkedRuns {
     if (this.#out.has(execution.journal)) return false;
     this.#drop(execution.journal.locator);
     return true;
+  }
+}
+
+const mostRecentText = 16 * 1024 * 1024;
+
+export class RecentJournals {
+  readonly #limit: number;
+  readonly #kept = new Map<string, RunJournal>();
+  /** The run of the latest call of `takeOrOpen`. */
+  #latest = "";
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Takes out the journal of a run, brought up to date; `null` when there is none. */
+  async take(locator: string): Promise<RunJournal | null> {
+    const journal = this.#kept.get(locator);
+    if (journal === undefined) return null;
+    this.#kept.delete(locator);
+    try {
+      await journal.refresh();
+    } catch {
+      // The caller opens the journal anew, and reports the same error if it is still there.
+      return null;
+    }
+    return journal.exists ? journal : null;
+  }
+
+  /**
+   * The same, for a caller that needs little of a journal. One that comes to a run twice in a row may come often, so the
+   * journal is opened.
+   */
+  async takeOrOpen(locator: string, open: () => Promise<RunJournal | null>): Promise<RunJournal | null> {
+    const isSame = this.#limit > 0 && this.#latest === locator;
+    this.#latest = locator;
+    return (await this.take(locator)) ?? (isSame ? open() : null);
+  }
+
+  /** Keeps a journal, unless its run has ended. */
+  keep(journal: RunJournal): void {
+    if (this.#limit === 0 || !journal.exists || journal.state.end !== null) return;
+    this.#kept.set(journal.locator, journal);
+    let text = 0;
+    for (const { size } of this.#kept.values()) text += size;
+    for (const [oldest, { size }] of this.#kept) {
+      if (this.#kept.size <= this.#limit && text <= mostRecentText) return;
+      this.#kept.delete(oldest);
+      text -= size;
+    }
   }
 }

@@ -6,7 +6,6 @@
  * pauses.2. When a workflow turns out to be paused, its runs in this process are handed over at their next step boundary.
  */
 
-import type { DriverLease } from "../engine/lease.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { WorkflowPause } from "../ports/storage.ts";
 import { DurableError } from "../values/errors.ts";
@@ -29,25 +28,6 @@ export class Pauses {
   /** Why the runs of a workflow are not driven now; `null` when they are. */
   async of(workflow: string): Promise<WorkflowPause | null> {
     return (await this.#now()).get(workflow) ?? null;
-  }
-
-  /** Gives the lease of a run back whose workflow is paused, and how its outcome is read then; `null` for any other. */
-  async keeps(
-    workflow: string,
-    lease: Pick<DriverLease, "release">,
-    outcome: () => Promise<Outcome<unknown>>,
-  ): Promise<(() => Promise<Outcome<unknown>>) | null> {
-    let pause: WorkflowPause | null = null;
-    try {
-      pause = await this.of(workflow);
-      if (pause === null) return null;
-    } catch (error) {
-      await lease.release();
-      throw error;
-    }
-    await lease.release();
-    const known = pause;
-    return async () => asPaused(await outcome(), known);
   }
 
   /** By name, because storages keep them in any order. */
@@ -97,7 +77,7 @@ export class Pauses {
 }
 
 /** The outcome of a run whose workflow is paused; an end and a pause of the run itself say more. */
-function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowPause): Outcome<unknown> {
+export function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowPause): Outcome<unknown> {
   if (outcome.status !== "running" && outcome.status !== "suspended") return outcome;
   const { runId, recorded } = outcome;
   const waiting = outcome.status === "suspended" ? outcome.waiting : [];

@@ -12,6 +12,8 @@ import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
 import { TextStore } from "./text-store.ts";
 import { Window, type WindowState } from "./window.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import { turnIn } from "../journal/kinds.ts";
 
 export interface Rate {
   /** The name of its text. */
@@ -106,4 +108,10 @@ export function assertLimit(limit: number, where: string): void {
 
 export function invalid(message: string): DurableError {
   return new DurableError("invalid-options", message);
+}
+
+/** A run that is gone before it began gives the turn of its rate back. */
+export async function leaveLine(host: Host, { entries }: RunJournal): Promise<void> {
+  const turn = turnIn(entries);
+  if (turn !== undefined) await giveTurnBack(host, turn);
 }

@@ -9,7 +9,8 @@
 
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { acquire } from "./create.ts";
-import { advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
+import { advance, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
+import { codeOf } from "./replay.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
@@ -24,9 +25,8 @@ import type { Json } from "../values/codec/tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { definitionOf, openJournal, openRun, locatorIn, orUnknown } from "./lookup.ts";
+import { definitionOf, openJournal, openRun, locatorIn, orUnknown, outcomeWithChildren } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
-import { outcomeWithChildren } from "./status.ts";
 import { isUnbegun } from "./flow.ts";
 
 /**

@@ -25,7 +25,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { ended, otherwise, overtaken, owned } from "./errors.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
 import { assertOptions } from "../values/options.ts";
-import { decodeEntry, type RunEntry } from "../journal/run-entry.ts";
+import { decodeEntry, type RunEntry } from "../journal/outcome.ts";
 import { Meter } from "../journal/usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
 

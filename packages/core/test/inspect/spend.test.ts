@@ -8,7 +8,7 @@ import {
   spendOf,
   type Usage,
 } from "../../src/index.ts";
-import type { RunEntry } from "../../src/journal/run-entry.ts";
+import type { RunEntry } from "../../src/journal/outcome.ts";
 
 const small: Usage = { model: "small-1", provider: "acme", inputTokens: 10, outputTokens: 2 };
 

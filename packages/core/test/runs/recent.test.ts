@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { RunJournal } from "../../src/journal/journal.ts";
-import { RecentJournals } from "../../src/runs/recent.ts";
+import { RecentJournals } from "../../src/runs/parked.ts";
 
 interface Given {
   readonly size?: number;

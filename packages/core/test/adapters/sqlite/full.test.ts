@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { virtualWorld } from "@durable/testing";
 import { createApp, createWorker, durable } from "../../../src/index.ts";
-import type { RunEntry } from "../../../src/journal/run-entry.ts";
+import type { RunEntry } from "../../../src/journal/outcome.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { textOf } from "../../support/blobs-flow.ts";
 import { Child, killChildren } from "../../support/child-process.ts";
