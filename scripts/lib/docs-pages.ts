@@ -122,11 +122,14 @@ function errorProblems(base: string, { source, blocks }: Page & { readonly sourc
   ];
 }
 
+/** What stands in a template between its texts; it may have a template of its own. */
+const inserted = /\$\{(?:[^{}`]|`(?:[^`$]|\$\{[^{}`]*\})*`)*\}/;
+const literal = new RegExp(`\`((?:[^\`\\\\$]|\\\\.|${inserted.source})+)\`|"((?:[^"\\\\\\n]|\\\\.)*)"`, "g");
+
 /** Texts and templates of a source file that are long enough to be messages, as patterns. */
 function messagesIn(source: string): RegExp[] {
-  const literals = source.matchAll(/`((?:[^`\\$]|\\.|\$\{[^{}`]*\})+)`|"((?:[^"\\\n]|\\.)+)"/g);
-  return [...literals].flatMap(([, template, text = ""]) => {
-    const parts = (template ?? text).replaceAll(/\\(.)/g, "$1").split(/\$\{[^{}]*\}/);
+  return [...source.matchAll(literal)].flatMap(([, template, text = ""]) => {
+    const parts = (template ?? text).replaceAll(/\\(.)/g, "$1").split(inserted);
     if (parts.join("").length < 12) return [];
     return [new RegExp(`^${parts.map(literally).join(".*?")}$`)];
   });

@@ -33,7 +33,7 @@ async function loaded(contents: string): Promise<{ readonly first: string[]; rea
 test("a program that imports core loads all of it at once, and nothing of OpenTelemetry", async () => {
   const { first, later } = await loaded('export { durable, createApp, createWorker } from "@durable/core";');
   expect(later).toEqual([]);
-  for (const file of ["runs/resume.ts", "runs/cancel.ts", "runs/fork.ts", "runs/purge.ts", "engine/undo.ts"])
+  for (const file of ["runs/resume.ts", "runs/tree.ts", "runs/fork.ts", "runs/purge.ts", "engine/undo.ts"])
     expect(first).toContain(`packages/core/src/${file}`);
   expect(first.filter((path) => /packages\/otel|opentelemetry/.test(path))).toEqual([]);
 });

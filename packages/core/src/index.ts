@@ -4,7 +4,7 @@ export { createApp } from "./app.ts";
 export type { App, AppOptions } from "./app.ts";
 export type { Sweep, SweepOptions } from "./inspect/sweep.ts";
 export type { EndStatus, Purged, PurgeOptions } from "./runs/purge.ts";
-export { tickOf } from "./schedules/tick-of.ts";
+export { tickOf } from "./schedules/ticks.ts";
 export type {
   ScheduleArguments,
   ScheduleInfo,
@@ -19,7 +19,7 @@ export type { Worker, WorkerOptions } from "./worker.ts";
 export type { WorkerPurge } from "./purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext } from "./engine/create-context.ts";
-export type { ByContent, Unclaimed } from "./engine/by-content.ts";
+export type { ByContent, Unclaimed } from "./engine/definition.ts";
 export type {
   Branch,
   CleanUp,
@@ -49,13 +49,13 @@ export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts
 export type { SendOptions, SendResult, SendStatus } from "./runs/send.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
 export type { Cancelling, OnCancelOptions } from "./engine/calls/cleanup.ts";
-export type { Compensate, CompensateInfo } from "./engine/calls/compensate.ts";
+export type { Compensate, CompensateInfo } from "./engine/calls/cleanup.ts";
 export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
 export type { Usage } from "./journal/usage.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
-export type { Chunks } from "./engine/calls/chunks.ts";
+export type { Chunks } from "./engine/calls/stream.ts";
 export type { StreamOptions } from "./engine/calls/stream.ts";
 export type { SpawnedRun, SpawnOptions } from "./engine/calls/spawn.ts";
 export type { SuspendPromise } from "./engine/calls/suspend.ts";
@@ -96,7 +96,7 @@ export type {
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Defaults, Definition, FlowOptions, LimitKey, MessageSchemas } from "./engine/definition.ts";
-export type { LimitOptions, StepLimit } from "./engine/permits.ts";
+export type { LimitOptions, StepLimit } from "./engine/definition.ts";
 export type { FlowStart } from "./runs/create.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";

@@ -6,13 +6,12 @@ import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } fro
 import type { CancelOptions } from "./runs/tree.ts";
 import { create } from "./runs/create.ts";
 import { advance } from "./runs/drive.ts";
-import { defined } from "./values/defined.ts";
+import { defined, assertOptions } from "./values/options.ts";
 import { toMs } from "./values/duration.ts";
 import { checkedMode } from "./engine/calls/uncertain.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
-import { assertOptions } from "./values/options.ts";
 import { assertName } from "./journal/keys.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";

@@ -131,8 +131,10 @@ export class ScheduleDisk {
       if (kept === undefined)
         return (this.#deletedAt.get(name) ?? 0) > time ? [] : [`${name} is not defined`];
       // A later tick may well be queued: runs can take longer than a period.
-      const waits = kept.queued !== null && kept.queued < time && !this.#logs(kept.last).some(isStuck);
-      const isUp = kept.pending === null && (kept.paused || (kept.after >= time && !waits));
+      const held = this.#logs(kept.last).some(isStuck);
+      const waits = kept.queued !== null && kept.queued < time && !held;
+      // A run that cannot be read cannot be cancelled for the next one either.
+      const isUp = (kept.pending === null || held) && (kept.paused || (kept.after >= time && !waits));
       return isUp ? [] : [`${name} ${describe(kept)}`];
     });
   }

@@ -5,10 +5,8 @@ import type { Duration } from "../values/duration.ts";
 import type { Settled } from "./calls/group.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
-import type { Cancelling, OnCancelOptions } from "./calls/cleanup.ts";
-import type { Compensate } from "./calls/compensate.ts";
-import type { Chunks } from "./calls/chunks.ts";
-import type { StreamOptions } from "./calls/stream.ts";
+import type { Cancelling, OnCancelOptions, Compensate } from "./calls/cleanup.ts";
+import type { Chunks, StreamOptions } from "./calls/stream.ts";
 import type {
   ReceiveOptions as AnyReceiveOptions,
   SuspendOptions as AnySuspendOptions,

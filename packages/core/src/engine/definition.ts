@@ -4,7 +4,7 @@ import type { Duration } from "../values/duration.ts";
 import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
 import type { RetryOptions } from "./calls/retry.ts";
-import type { OnUncertain } from "./calls/on-uncertain.ts";
+import type { Usage } from "../journal/usage.ts";
 
 /** What the runs and steps of a workflow have where they do not say otherwise. */
 export interface Defaults {
@@ -83,3 +83,72 @@ export type Arguments<Input, Options> = unknown extends Input
   : undefined extends Input
     ? [input?: Input, options?: Options]
     : [input: Input, options?: Options];
+
+/** A recorded outcome that the code has not asked for. */
+export interface Unclaimed {
+  readonly key: string;
+  readonly name: string;
+  /** The recorded value: the chunks of a stream, `undefined` for a failure. */
+  readonly value: () => unknown;
+}
+
+/** For a step or stream whose name comes from its content, so that other content gives another name. */
+export interface ByContent {
+  /** True for the names of such calls. */
+  readonly isOne: (name: string) => boolean;
+  /**
+   * Called when there is no record, but recorded calls of the branch are unclaimed: the code was changed.
+   * Returns the key of the one whose outcome this call takes over, or `null` to do the work. Throws a
+   * `DurableError` to block the run. `calls` is how many calls of the branch are in this situation.
+   */
+  readonly choose: (unclaimed: readonly Unclaimed[], calls: number) => string | null;
+}
+
+/** What a service takes, over all processes on the storage. */
+export interface LimitOptions {
+  /** Calls within any time of the length `per`. */
+  readonly requests?: number | undefined;
+  /** Tokens within any time of the length `per`: estimated when a step begins, corrected by what it metered. */
+  readonly tokens?: number | undefined;
+  /** The length of the window; "1 minute" by default. */
+  readonly per?: Duration | undefined;
+  /** Calls at the same time. */
+  readonly concurrent?: number | undefined;
+}
+
+/** The limit that a step is under, and how many tokens it may use; by default as many as such steps used lately. */
+export type StepLimit = string | { readonly name: string; readonly tokens?: number | undefined };
+
+/** The right to call a service once. */
+export interface Permit {
+  /** The call is over, and has used this. */
+  settle(usage: readonly Usage[] | undefined): Promise<void>;
+}
+
+/** Waits for a permit; `null` when the step need not wait any longer. */
+export type Permits = (limit: StepLimit, where: string, isOver: () => boolean) => Promise<Permit | null>;
+
+/** What is known about an attempt that began and whose end was not recorded. */
+export interface Uncertain {
+  readonly key: string;
+  readonly attempt: number;
+  /** When it began, in milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** The key that the work passed to the service: use it to ask that service. */
+  readonly idempotencyKey: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The answer about an uncertain attempt: it completed with this value, it is to be repeated, or it failed.
+ */
+export type Resolution =
+  | { readonly status: "completed"; readonly value?: unknown }
+  | { readonly status: "retry" }
+  | { readonly status: "failed"; readonly message: string };
+
+/**
+ * After a crash in the middle of an attempt: `retry` runs the work again, `suspend` asks a person (the answer
+ * is a `Resolution`), a function finds out by itself.
+ */
+export type OnUncertain = "retry" | "suspend" | ((uncertain: Uncertain) => Resolution | Promise<Resolution>);

@@ -16,7 +16,7 @@ import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
 import { Scope } from "./scope.ts";
 import { missedBy } from "./deadline.ts";
-import type { InFlight } from "./in-flight.ts";
+import type { InFlight } from "./verdicts.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
 import { endOf, failure, toUndo, type EndFact, type Finish, type Undo, type Undoable } from "./stop.ts";

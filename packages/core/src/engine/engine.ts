@@ -19,19 +19,28 @@ import type { World } from "../ports/world.ts";
 import { Changes } from "./changes.ts";
 import { Ending } from "./ending.ts";
 import { FreshCalls } from "./fresh-calls.ts";
-import { InFlight } from "./in-flight.ts";
+import { InFlight, Verdicts } from "./verdicts.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
 import { after, begun, stopOf, type Phase } from "./phase.ts";
-import type { Driving, EngineOptions, Finish, OnReplayEnd, ReplayEnd, Stop, Undoable } from "./stop.ts";
-import { abortReason, isParked, parkOf } from "./stop.ts";
+import {
+  type Driving,
+  type EngineOptions,
+  type Finish,
+  type OnReplayEnd,
+  type ReplayEnd,
+  type Stop,
+  type Undoable,
+  abortReason,
+  isParked,
+  parkOf,
+} from "./stop.ts";
 import { News } from "./news.ts";
 import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Placement } from "./placement.ts";
 import { Timers } from "./timers.ts";
-import { Verdicts } from "./verdicts.ts";
 
 /** How long replay waits for the call of an uncalled settlement, once per drive. */
 const graceMs = 30;

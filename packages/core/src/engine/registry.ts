@@ -11,7 +11,7 @@ import type { World } from "../ports/world.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
 import type { CallPromise } from "./promise.ts";
 import type { Scope } from "./scope.ts";
-import type { ByContent } from "./by-content.ts";
+import type { ByContent } from "./definition.ts";
 
 /** One call that can settle, as the engine's loop sees it. */
 export interface Call {

@@ -11,8 +11,7 @@
  * journal.7. Memory holds one chapter: the entry that begins the next one replaces entries and state.
  */
 
-import type { AppendOptions, Appended } from "./appended.ts";
-import { corrupt, endsCode, readBatch, runIdOf, writeBatch, type ReadBatch } from "./batch.ts";
+import { corrupt, endsCode, readBatch, runIdOf, writeBatch, type ReadBatch, chapterOf } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -24,13 +23,11 @@ import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
-import { readPart } from "./read-part.ts";
 import { retaken } from "./taken-back.ts";
-import type { KnownAncestors } from "./known-ancestors.ts";
+import { type KnownAncestors, inheritedBy } from "./ancestors.ts";
 import type { Inherited } from "./lineage.ts";
-import { inheritedBy } from "./ancestors.ts";
 import { Turns } from "../values/turns.ts";
-import type { AppendRequest, BlockedNote, Storage } from "../ports/storage.ts";
+import type { AppendRequest, BlockedNote, Storage, ReadReply } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
 export interface JournalOptions {
@@ -394,4 +391,45 @@ export class RunJournal {
       this.state.learn(entry, 0);
     }
   }
+}
+
+/**
+ * The result of an append. `absorbed`: others appended first and nothing was written; the caller decides again with the
+ * new entries. `lost`: another driver has the run, or it has ended.
+ */
+export type Appended =
+  | { readonly kind: "landed"; readonly entries: readonly Entry[] }
+  | { readonly kind: "absorbed"; readonly entries: readonly Entry[] }
+  | { readonly kind: "lost" };
+
+export interface AppendOptions {
+  readonly outside?: boolean;
+  readonly lease?: AppendRequest["lease"];
+  /** False if the batch need not be added to this object, because the driver of the run will read it. */
+  readonly learn?: boolean;
+}
+
+/** A driver or a caller reads the current chapter alone; a reader of an earlier one reads that one. */
+export function readPart(
+  storage: Storage,
+  { locator, position }: { readonly locator: string; readonly position: number },
+  chapter: number | undefined,
+): Promise<ReadReply> {
+  if (position > 0 || storage.readChapter === undefined) return storage.read(locator, position);
+  return chapter === undefined ? storage.readChapter(locator) : readEarlier(storage, locator, chapter);
+}
+
+async function readEarlier(storage: Storage, locator: string, chapter: number): Promise<ReadReply> {
+  const begins = (text: string | undefined): number =>
+    text === undefined ? 0 : chapterOf(readBatch(text, `A chapter of run ${locator}`));
+  const current = await storage.readChapter?.(locator);
+  const back = begins(current?.batches[0]) - chapter;
+  if (current === undefined || back <= 0) return current ?? storage.read(locator);
+  const part = await storage.readChapter?.(locator, back);
+  const isWhole =
+    part !== undefined &&
+    part.batches.length > 1 &&
+    begins(part.batches[0]) === chapter &&
+    begins(part.batches.at(-1)) === chapter + 1;
+  return isWhole ? { ...part, length: part.from + part.batches.length } : storage.read(locator);
 }

@@ -3,7 +3,7 @@
 import { decode } from "../values/codec/decode.ts";
 import { DurableError, describeError, type ErrorCode } from "../values/errors.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { defined } from "../values/defined.ts";
+import { defined } from "../values/options.ts";
 import type { Leftovers, Entry } from "./entry.ts";
 import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";

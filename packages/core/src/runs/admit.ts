@@ -107,13 +107,14 @@ export async function leftAlone(
     await lease.release();
     return left;
   }
-  const { version } = journal.first;
+  const { runId, first } = journal;
+  const { version } = first;
   if (versions?.includes(version as string) === false) {
     // The start does not count.
     await lease.giveBack();
     throw new DurableError(
       "other-version",
-      `Run ${journal.runId} has version ${show(version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
+      `Run ${runId} has version ${show(version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
       { details: { version } },
     );
   }

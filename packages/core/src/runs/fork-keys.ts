@@ -8,7 +8,7 @@ import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isWithin, nameOf } from "../journal/keys.ts";
 import { beforeUndo, isKept } from "../journal/lineage.ts";
-import { nearest } from "../values/near.ts";
+import { nearest } from "../values/options.ts";
 
 export type CalledEntry = Extract<Entry, { key: string }>;
 

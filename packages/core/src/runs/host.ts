@@ -2,16 +2,15 @@
 
 import { defaultStorage, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
-import type { Definition, Find } from "../engine/definition.ts";
-import type { LimitOptions } from "../engine/permits.ts";
+import type { Definition, Find, LimitOptions } from "../engine/definition.ts";
 import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
-import { KnownAncestors } from "../journal/known-ancestors.ts";
+import { KnownAncestors } from "../journal/ancestors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { SlotLimits, Storage, WorkflowPause } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
-import { isWeak, keyRecipe } from "../values/strength.ts";
+import { isWeak, keyRecipe } from "../values/secret.ts";
 import { Turns } from "../values/turns.ts";
 import { ParkedRuns, type Parked, RecentJournals } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";

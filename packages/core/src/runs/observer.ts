@@ -1,5 +1,5 @@
 /**
- * Calls the hooks of a drive. Loaded at the first drive with hooks.
+ * Calls the hooks of a drive.
  *
  * observer.1. A hook cannot affect a run: what it throws or rejects is caught, and reported once for each kind of hook; what
  *     it returns is not awaited; and it is not part of the run, so that an error that it leaves behind is not the run's.
@@ -26,8 +26,9 @@ import type { CallKind, Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Settlement } from "../journal/kinds.ts";
 import type { DurableError } from "../values/errors.ts";
-import { HookCalls, type Observing } from "./hook-calls.ts";
 import {
+  HookCalls,
+  type Observing,
   endsWait,
   isAttempt,
   isOpening,
@@ -39,7 +40,7 @@ import {
   usageOf,
   type Attempted,
   type Called,
-} from "./observed-entries.ts";
+} from "./hook-calls.ts";
 
 /** Makes the observer of one drive. Without `recorded`, nothing is driven, and a single event is reported. */
 export type Observe = (journal: RunJournal, recorded?: number) => DriveObserver;

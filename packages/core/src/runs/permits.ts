@@ -9,15 +9,14 @@
  *     on its way then does not take it again.
  */
 
-import type { LimitOptions, Permit, StepLimit } from "../engine/permits.ts";
+import type { LimitOptions, Permit, StepLimit } from "../engine/definition.ts";
 import type { Usage } from "../journal/usage.ts";
 import { pause } from "../ports/world.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
-import { TextStore } from "./text-store.ts";
-import { Window, type WindowState } from "./window.ts";
+import { TextStore, Window, type WindowState } from "./window.ts";
 
 interface State {
   window: WindowState;

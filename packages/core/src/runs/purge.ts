@@ -1,5 +1,5 @@
 /**
- * Deletes runs that have ended, by age or by number. Loaded at its first use. Proven in test/runs/purge.test.ts.
+ * Deletes runs that have ended, by age or by number. Proven in test/runs/purge.test.ts.
  *
  * purge.1. Only runs that have ended are deleted, and each only if it is still as it was listed. A run that went on, or
  *     that was begun anew under its id, stays.

@@ -10,8 +10,7 @@ import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
-import { TextStore } from "./text-store.ts";
-import { Window, type WindowState } from "./window.ts";
+import { TextStore, Window, type WindowState } from "./window.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { turnIn } from "../journal/kinds.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Messages from outside to a run, and what others see of its report. Loaded at the first use.
+ * Messages from outside to a run, and what others see of its report.
  *
  * send.1. A message is appended once: its id is looked up in the journal at the position of the append.
  * send.2. Nothing is appended to a run that has ended, or when the payload does not fit the schema of the topic.

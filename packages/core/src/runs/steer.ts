@@ -18,7 +18,7 @@ import { locatorOf, deadlinePart, isDeadline, nameOf } from "../journal/keys.ts"
 import type { Outcome } from "../journal/outcome.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
-import { assertOptions } from "../values/options.ts";
+import { assertOptions, nearest } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import { advanceRun } from "./drive.ts";
 import type { Host } from "./host.ts";
@@ -27,7 +27,6 @@ import { lostSpawned, reviveSpawned } from "./tree.ts";
 import type { Entry } from "../journal/entry.ts";
 import { isSettlement } from "../journal/kinds.ts";
 import { decode } from "../values/codec/decode.ts";
-import { nearest } from "../values/near.ts";
 
 /** Options of `run.unpause`. */
 export interface UnpauseOptions {

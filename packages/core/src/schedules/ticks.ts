@@ -133,3 +133,19 @@ class CronTicks implements Ticks {
     return [instants[0] ?? this.#zone.afterGap(wall)];
   }
 }
+
+/** The schedule and the time of the tick that started a run; `null` for any other run. */
+export function tickOf(runId: string): { readonly schedule: string; readonly at: number } | null {
+  const [, schedule, year, month, day, hour, minute, second] =
+    /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(runId) ?? [];
+  if (schedule === undefined) return null;
+  const at = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
+  return { schedule, at };
+}

@@ -15,7 +15,7 @@ import type { Json } from "../values/codec/tags.ts";
 import { follows, isPart, Recording, type RecordedStream } from "./stream.ts";
 import { logOf } from "../engine/log.ts";
 import type { StepInfo } from "../engine/calls/attempts.ts";
-import type { Chunks } from "../engine/calls/chunks.ts";
+import type { Chunks } from "../engine/calls/stream.ts";
 import { deferred, type Deferred } from "../engine/promise.ts";
 import { Replay } from "../engine/replay.ts";
 import type { CallKind, Entry, Fact } from "../journal/entry.ts";

@@ -1,7 +1,6 @@
 /** Refuses options that do not exist: a misspelt one would be ignored in silence. */
 
 import { DurableError, show } from "./errors.ts";
-import { nearest } from "./near.ts";
 
 /** Checks the names of options. `known` has all of them, with spaces between; `where` begins the message. */
 export function assertOptions(options: object | undefined, known: string, where: string): void {
@@ -18,4 +17,28 @@ export function assertOptions(options: object | undefined, known: string, where:
       `${where} has no option ${show(name)}. Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`,
     );
   }
+}
+
+/** A copy of options without those that are `undefined`, which count as left out. */
+export function defined<T extends object>(options: T): Partial<T> {
+  const given = Object.entries(options).filter(([, option]) => option !== undefined);
+  return Object.fromEntries(given) as Partial<T>;
+}
+
+/** All candidates, sorted by how many pairs of letters they share with the given name. */
+export function nearest(
+  name: string,
+  candidates: Iterable<string>,
+  nameOf = (candidate: string): string => candidate,
+): string[] {
+  const asked = new Set(pairs(name));
+  const score = (candidate: string): number => {
+    const own = pairs(nameOf(candidate));
+    return own.filter((pair) => asked.has(pair)).length / (own.length + asked.size);
+  };
+  return [...candidates].toSorted((a, b) => score(b) - score(a));
+}
+
+function pairs(text: string): string[] {
+  return Array.from(text, (letter, i) => letter + text.charAt(i + 1));
 }

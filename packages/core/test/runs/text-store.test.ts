@@ -3,7 +3,7 @@
 import { DurableError, type Storage } from "@durable/core";
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { TextStore } from "../../src/runs/text-store.ts";
+import { TextStore } from "../../src/runs/window.ts";
 
 type Reply = "works" | "lost" | Error;
 type Operation = "read" | "swap";

@@ -13,8 +13,7 @@ import type { Cipher, Place } from "../../ports/cipher.ts";
 import { DurableError } from "../../values/errors.ts";
 import { base32, hmac, joinParts } from "../../values/hash.ts";
 import { chainOf } from "./chain.ts";
-import { fromBase64Url, toBase64Url } from "./base64url.ts";
-import { isKeyId, masterKeys, type AesGcmOptions } from "./options.ts";
+import { fromBase64Url, toBase64Url, isKeyId, masterKeys, type AesGcmOptions } from "./options.ts";
 
 /** `1` is the text itself, `1j` its JSON. */
 type Format = "1" | "1j";

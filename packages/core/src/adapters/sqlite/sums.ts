@@ -7,7 +7,6 @@
  * sums.2. Every row has its checksum. Only a text that is missing has none.
  */
 
-import { crc32 } from "./crc32.ts";
 import { DurableError } from "../../values/errors.ts";
 import type { Row, Value } from "./statements.ts";
 
@@ -137,4 +136,31 @@ export function damaged(path: string, what: string): DurableError {
     "corrupt",
     `The journal file "${path}" is damaged: ${what}. Restore it from a backup.`,
   );
+}
+
+/** From here on, the module is quicker even if it has to be loaded. */
+const short = 4_096;
+
+const table = new Uint32Array(256);
+for (let n = 0; n < 256; n++) {
+  let sum = n;
+  for (let bit = 0; bit < 8; bit++) sum = (sum & 1) === 0 ? sum >>> 1 : (sum >>> 1) ^ 0xed_b8_83_20;
+  table[n] = sum;
+}
+
+/** `start` is the sum of what comes before the text. */
+export function crc32(text: string, start = 0): number {
+  if (text.length > short) return native(text, start);
+  let sum = ~start;
+  for (let n = 0; n < text.length; n++) {
+    const code = text.charCodeAt(n);
+    // Other characters have several bytes.
+    if (code > 0x7f) return native(text, start);
+    sum = (sum >>> 8) ^ (table[(sum ^ code) & 0xff] as number);
+  }
+  return ~sum >>> 0;
+}
+
+function native(text: string, start: number): number {
+  return process.getBuiltinModule("node:zlib").crc32(text, start);
 }

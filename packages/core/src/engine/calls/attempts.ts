@@ -17,7 +17,7 @@ import { Meter, type Usage } from "../../journal/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
-import type { Permit } from "../permits.ts";
+import type { Permit } from "../definition.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import type { Call } from "../registry.ts";

@@ -1,6 +1,14 @@
 /** Named work whose outcome is recorded. */
 
-import { reconcile } from "./reconcile.ts";
+import {
+  reconcile,
+  openQuestion,
+  checkedMode,
+  uncertainOf,
+  undecided,
+  type OnUncertain,
+  type Resolution,
+} from "./uncertain.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
 import { encode, encodeThrown } from "../../values/codec/encode.ts";
@@ -10,23 +18,14 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { fits, type StandardSchema } from "../../values/schema.ts";
-import type { Compensate } from "./compensate.ts";
+import type { Compensate } from "./cleanup.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
-import type { Permit, StepLimit } from "../permits.ts";
+import type { Permit, StepLimit, ByContent } from "../definition.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
-import type { ByContent } from "../by-content.ts";
-import {
-  openQuestion,
-  checkedMode,
-  uncertainOf,
-  undecided,
-  type OnUncertain,
-  type Resolution,
-} from "./uncertain.ts";
 
 export interface StepOptions {
   /** When a failed attempt is repeated; `false` means one attempt. */

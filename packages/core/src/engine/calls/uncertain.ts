@@ -10,11 +10,13 @@ import type { CallEngine } from "./call.ts";
 import { DurableError, describeError, show } from "../../values/errors.ts";
 import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
 import type { Info } from "./attempts.ts";
-import type { OnUncertain, Resolution, Uncertain } from "./on-uncertain.ts";
+import type { OnUncertain, Resolution, Uncertain } from "../definition.ts";
 import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";
+import { pause, type World } from "../../ports/world.ts";
+import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 
-export type { OnUncertain, Resolution, Uncertain } from "./on-uncertain.ts";
+export type { OnUncertain, Resolution, Uncertain } from "../definition.ts";
 
 /** Key and signal are made when they are read. */
 export function uncertainOf(info: Info, startedAt: number): Uncertain {
@@ -105,4 +107,25 @@ export function checkedResolution(value: unknown): Resolution {
     "invalid-input",
     `${show(value)} is not a valid resolution. Use { status: "completed", value }, { status: "retry" } or { status: "failed", message }.`,
   );
+}
+
+/** Calls `find` with the retry policy of the step; after the last attempt the step has failed. */
+export async function reconcile(
+  find: (uncertain: Uncertain) => Resolution | Promise<Resolution>,
+  uncertain: Uncertain,
+  { world, policy, where }: { readonly world: World; readonly policy: RetryPolicy; readonly where: string },
+): Promise<Resolution> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return checkedResolution(await find(uncertain));
+    } catch (error) {
+      const now = world.now();
+      const again = nextAttemptAt(policy, { error, attempt }, { now, random: world.random() });
+      if (again === null) {
+        const why = error instanceof Error ? error.message : show(error);
+        return { status: "failed", message: `Could not determine the outcome of ${where}: ${why}` };
+      }
+      await pause(world, again - now);
+    }
+  }
 }

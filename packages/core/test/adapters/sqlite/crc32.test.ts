@@ -1,6 +1,6 @@
 import * as zlib from "node:zlib";
 import { expect, test } from "vitest";
-import { crc32 } from "../../../src/adapters/sqlite/crc32.ts";
+import { crc32 } from "../../../src/adapters/sqlite/sums.ts";
 
 const texts = [
   "",
