@@ -164,7 +164,8 @@ function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
   // left.
   if (!areOneRun(writes, run) && run.batches.length > 1) {
     // Runs of one id are distinguished by the time they began, which fails within one millisecond.
-    if (createdAt(writes) === createdAt(run)) run.tainted = writes.tainted = true;
+    const [first = writes] = chaptersOf(writes);
+    if (createdAt(first) === createdAt(run)) run.tainted = writes.tainted = true;
     else history.violate("I8", `run ${run.runId}: a driver of the earlier run of this id wrote to it`);
   }
   if (run.tainted) return;
