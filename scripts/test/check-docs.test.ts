@@ -89,11 +89,11 @@ describe("pages", () => {
   });
 
   it("D3: a script that does not exist, also inside a fence", () => {
-    expect(check({ "ARCHITECTURE.md": "```sh\nnpm run sise   # why\n```" })).toEqual([
-      'ARCHITECTURE.md:2 there is no script "sise" in the root package.json',
+    expect(check({ "CONTRIBUTING.md": "```sh\nnpm run sise   # why\n```" })).toEqual([
+      'CONTRIBUTING.md:2 there is no script "sise" in the root package.json',
     ]);
-    expect(check({ "ARCHITECTURE.md": "`npm run size -w @durable/core`" })).toEqual([
-      'ARCHITECTURE.md:1 there is no script "size" in @durable/core',
+    expect(check({ "CONTRIBUTING.md": "`npm run size -w @durable/core`" })).toEqual([
+      'CONTRIBUTING.md:1 there is no script "size" in @durable/core',
     ]);
   });
 
@@ -124,6 +124,44 @@ describe("pages", () => {
     const free = ["docs/internals/b.md", "docs/decisions/0001-b.md", "docs/reference/b.md"];
     expect(check(Object.fromEntries(free.map((file) => [file, long])))).toEqual([]);
     expect(check({ "docs/errors.md": `${sound["docs/errors.md"]}\n${long}` })).toEqual([]);
+  });
+
+  describe("D14: the path for one evening", () => {
+    const row = (n: number, file: string): string =>
+      `| ${n} | [\`${file}\`](packages/core/src/${file}) | x |\n`;
+    /** Two files of the table, and one that another section names. */
+    const path = (says: string, lines: readonly [number, number]): string[] =>
+      check({
+        "ARCHITECTURE.md": [
+          `# A\n\n## Read it in one evening\n\n${says}\n\n|  | File |\n|---|---|\n`,
+          `${row(1, "one.ts")}${row(2, "two.ts")}\n## The laws\n\n${row(3, "say.ts")}`,
+        ].join(""),
+        "packages/core/src/one.ts": "\n".repeat(lines[0]),
+        "packages/core/src/two.ts": "\n".repeat(lines[1]),
+      });
+
+    it("accepts its files, and its lines rounded to the hundred", () => {
+      expect(path("Read 2 files of\n`core`, about 1,200 lines, first.", [1_000, 249])).toEqual([]);
+    });
+
+    it("notices a wrong number of files or lines", () => {
+      const right = "ARCHITECTURE.md:1 the path for one evening has 2 files and about 1,200 lines";
+      expect(path("Read 3 files, about 1,200 lines.", [1_000, 249])).toEqual([
+        `${right}, and the page says 3 and 1,200`,
+      ]);
+      expect(path("Read 2 files, about 1,300 lines.", [1_000, 249])).toEqual([
+        `${right}, and the page says 2 and 1,300`,
+      ]);
+    });
+
+    it("notices a path that has become too long, and one without numbers", () => {
+      expect(path("Read 2 files, about 2,600 lines.", [2_000, 600])).toEqual([]);
+      expect(path("Read 2 files, about 2,600 lines.", [2_000, 601])).toEqual([
+        "ARCHITECTURE.md:1 the path for one evening has 2601 lines, and the limit is 2600: leave a file out",
+      ]);
+      expect(path("Read these.", [1, 1])).toEqual([expect.stringContaining("must say")]);
+      expect(check({ "ARCHITECTURE.md": "# A" })).toEqual([expect.stringContaining("must say")]);
+    });
   });
 });
 
