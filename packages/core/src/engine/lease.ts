@@ -10,7 +10,7 @@
 
 import type { Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { isFinal } from "../journal/errors.ts";
+import { isDeleted, isFinal } from "../journal/errors.ts";
 import type { DurableError } from "../values/errors.ts";
 import type { AppendRequest, BlockedNote, Lease, SlotLimits, Storage } from "../ports/storage.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
@@ -131,11 +131,14 @@ export class DriverLease {
         }
         return lease !== null;
       } catch (error) {
-        if (tries >= renewTries) {
-          events.failed(error);
-          return false;
+        // The run was deleted, and another one may have its id: nothing of that is for this driver.
+        if (isDeleted(error)) events.lost();
+        else if (tries >= renewTries || isFinal(error)) events.failed(error);
+        else {
+          await backOff(this.#world, tries);
+          continue;
         }
-        await backOff(this.#world, tries);
+        return false;
       }
     }
     return false;

@@ -191,7 +191,7 @@ async function failedChildren(
     const child = id === undefined ? null : await openJournal(host, locatorOf(id));
     if (child === null || child.childOf?.runId !== journal.runId) continue;
     const { end, unneeded } = child.state;
-    // The driver of the run takes back what an earlier life of the run did to its children (revive.ts).
+    // The driver of the run takes back what an earlier life of the run did to its children (revive.1).
     if (end?.kind === "run.cancelled" && unneeded === null)
       throw refused(
         journal,

@@ -102,3 +102,29 @@ test("a driver that gets its lease again starts nothing before it has read what 
   await world.advance(60_000);
   expect(ran).toEqual(["second"]);
 });
+
+test("a driver whose run was deleted meanwhile does not keep the lease of the next run of that id", async () => {
+  const base = lab();
+  const { world } = base;
+  const begun = world.now();
+  const frozen = {
+    ...world,
+    timer: (ms, fire) => world.timer(ms < 1_000 ? ms : Math.max(ms, begun + 40_000 - world.now()), fire),
+  } satisfies World;
+  const appOf = (works: boolean, more: Partial<Lab>) => {
+    const flow = durable("job", async (ctx) => {
+      if (works) await ctx.step("work", () => pause(world, 200_000));
+      await ctx.step("before", () => 1);
+      return ctx.suspend("go");
+    });
+    return createApp({ ...base, ...more, workflows: [flow] });
+  };
+  const storage = replaced(base, { changed: () => new Promise(() => {}) });
+  await appOf(true, { storage, world: frozen as VirtualWorld }).start("job", undefined, { id: "r" });
+  await world.advance(32_000);
+  const next = appOf(false, {});
+  await next.delete("r");
+  await next.start("job", undefined, { id: "r" });
+  await world.advance(13_000);
+  expect(await isFree(base)).toBe(true);
+});
