@@ -4,7 +4,7 @@
  * P1. The list is recorded once per run, and tools are made from the record: a server that changes does not change the
  *     prompts of a run.
  * P2. The server is asked only inside steps, so a replay does not need it.
- * P3. What a result looks like to the model depends on the record, and not on the client.
+ * P3. The form in which the model gets a result depends on the record, and not on the client.
  *
  * Proven in test/mcp.test.ts and test/mcp-lost.test.ts.
  */

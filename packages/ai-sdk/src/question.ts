@@ -44,7 +44,7 @@ export function questionOf({ provider, modelId }: ModelId, params: Params): Ques
   const { prompt, tools, ...settings } = asked(params);
   const messages = list(prompt).filter((message) => !isSystem(message));
   const system = list(prompt).filter(isSystem);
-  // A prompt that is no list belongs to another kind of model.
+  // A prompt that is not a list belongs to another kind of model.
   const other = prompt === undefined || Array.isArray(prompt) ? {} : { prompt };
   const names = Object.entries({ ...settings, ...other }).filter(([, value]) => value !== undefined);
   return {

@@ -81,7 +81,7 @@ export class StreamOutput {
   #over: Over | null = null;
   #wake: () => void = () => {};
   #left = false;
-  /** Fields beside the stream. Those of a later attempt are written over them. */
+  /** Fields beside the stream. A later attempt overwrites them with its own. */
   #beside: Record<string, unknown> = {};
   /** An attempt was made in this process. */
   #live = false;
@@ -190,7 +190,7 @@ export class StreamOutput {
 
   #close(last: PartChunk | undefined): void {
     const broken = breakOf(last);
-    // The caller has aborted: what it has not taken, it did not get.
+    // After an abort, the parts that are still held back are dropped.
     if (broken?.abort !== undefined) this.#held = [];
     this.#release();
     this.#end(broken ?? {});

@@ -49,7 +49,10 @@ export function recordStream(recorder: Recorder, call: Call, open: Open): Promis
   return output.result;
 }
 
-/** What this package looks at, the program has not seen. Core reports unseen failures at the end of a run. */
+/**
+ * Core reports failures that the program has not seen at the end of a run. Reading a failure here must not count as the
+ * program having seen it.
+ */
 function markUnseen(promise: object): void {
   if ("observed" in promise) promise.observed = false;
 }

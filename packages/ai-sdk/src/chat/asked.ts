@@ -86,7 +86,7 @@ function messageIdOf({ body }: ChatInput): string | null {
   return typeof messageId === "string" ? messageId : null;
 }
 
-/** What is not an object has no role, id and parts, but is a part of what is asked. */
+/** A message that is not an object has no role and no id. It is kept as parts, because it is part of the request. */
 function messagesOf({ messages }: ChatInput): readonly Message[] {
   return messages.map((message) =>
     typeof message === "object" && message !== null ? (message as Message) : { parts: message },
