@@ -29,6 +29,6 @@ const status = await runCli(process.argv.slice(2), {
   cwd: process.cwd(),
   signal: abort.signal,
 });
-// Connections and timers of the user's app must not keep the command alive. What was written is flushed first.
+// Connections and timers of the user's app must not keep the command alive. Output that was written is flushed first.
 await new Promise<void>((resolve) => stdout.write("", () => resolve()));
 process.exit(abort.signal.aborted ? exit.interrupted : status);

@@ -16,7 +16,7 @@ export interface Look {
   readonly entries: readonly Entry[];
   /** True for a chapter that ended when the next one began. */
   readonly past: boolean;
-  /** `null` when the outcome cannot be told, because no secret is there to sign its tokens. */
+  /** `null` when the outcome cannot be shown, because no secret is there to sign its tokens. */
   readonly outcome: Outcome<unknown> | null;
   readonly tags: Readonly<Record<string, string>>;
 }
@@ -46,7 +46,7 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
   };
 }
 
-/** Tokens need a secret. What is shown without one has no tokens. */
+/** Tokens need a secret. Without one there is no outcome, and no tokens are shown. */
 async function outcomeOf(app: App, runId: string): Promise<Outcome<unknown> | null> {
   try {
     return await app.get(runId).outcome();

@@ -4,7 +4,7 @@ import type { App, RunHead, RunStatus } from "@durable/core";
 import type { Flags } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
 
-/** How many runs a search by part of an id looks at. */
+/** How many runs a search by part of an id reads at most. */
 const searched = 20_000;
 const page = 500;
 

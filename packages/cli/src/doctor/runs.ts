@@ -7,7 +7,7 @@ import type { Session } from "../session.ts";
 import { duration, plural } from "../text/format.ts";
 import type { Finding } from "./finding.ts";
 
-/** A driver that records nothing for so long is worth a look. */
+/** A driver that records nothing for this long is reported. */
 const silentMs = 10 * 60_000;
 /** How many runs are named, and how many are replayed. */
 const named = 5;

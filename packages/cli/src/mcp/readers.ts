@@ -1,4 +1,4 @@
-/** Tools that only look. */
+/** Tools that only read. */
 
 import { diff, type App } from "@durable/core";
 import { replayRun } from "@durable/core/tools";

@@ -1,4 +1,4 @@
-/** The tools of `durable mcp`: what a coding agent can look at, and what it can do where it is allowed to. */
+/** The tools of `durable mcp`: what a coding agent can read, and what it can do where it is allowed to. */
 
 import type { Session } from "../session.ts";
 import type { Tool } from "./protocol.ts";

@@ -1,4 +1,4 @@
-/** Rows of cells in columns. What does not fit is cut where a column may be cut, and then left out. */
+/** Rows of cells in columns. If a row does not fit, columns that may be cut are cut first; then columns are left out. */
 
 import { styled } from "../terminal.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
