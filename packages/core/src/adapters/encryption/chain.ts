@@ -47,7 +47,7 @@ export function chainOf(cipher: Pick<Cipher, "seal" | "open" | "acceptsPlain">):
         const spot = { runId, position: position + i };
         const parts = partsOf(text);
         if (parts === null && chained) throw unsealed(runId, spot.position);
-        // What comes before a read that begins later is known only from the text, which the seal covers.
+        // The batches before a read that begins later are known only from the text, which the seal covers.
         if (parts !== null && spot.position === next && parts.after !== last) throw moved(spot);
         if (parts !== null && text !== own) seals.push({ parts, spot });
         last = parts?.seal ?? digest(digestLength, last, text);

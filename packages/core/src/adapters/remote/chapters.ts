@@ -3,10 +3,10 @@
  *
  * remote-chapters.1. A chapter needs nothing of an earlier one: its records have the content of every blob that it names.
  * remote-chapters.2. Batches are dropped by a record of the log, which names the slot that the log begins with from then on.
- *     What is before is removed after that. If a process is interrupted meanwhile, the next drop, a deletion or
- *     `rebuild` continues.
+ *     The records before that slot are removed afterwards. If a process is interrupted meanwhile, the next drop, a
+ *     deletion or `rebuild` continues.
  * remote-chapters.3. Every slot with which the log began before forwards to a later one, before anything after it is removed
- *     and before the next drop is recorded. So whoever begins at any of them reaches the present beginning (logs.5).
+ *     and before the next drop is recorded. So a reader that begins at any of them reaches the present beginning (logs.5).
  * remote-chapters.4. The slot of a position never changes within a generation, so it may be searched for before the record
  *     is written. It counts only for that generation.
  */
@@ -178,7 +178,7 @@ export class Chapters {
     const between = (after: number, before: number): string[] =>
       Array.from({ length: Math.max(0, before - after - 1) }, (_, i) => key(after + 1 + i));
     await this.#family.clear(between(last.slot, dropped.slot), dropped.at);
-    // What the drop before had to empty can be deleted now.
+    // The slots that the previous drop had to empty can be deleted now.
     if (older !== undefined && this.#family.isSettled(last.at))
       await this.#family.clear(between(older.slot, last.slot), last.at);
   }

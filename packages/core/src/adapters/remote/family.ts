@@ -124,7 +124,7 @@ export class Family {
     await this.#bucket.delete([snapshotKey(locator), ...(state.markers ?? [])]);
     await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));
     this.#logs.forget(log);
-    // What was dropped long ago is removed already, and need not be emptied.
+    // Batches that were dropped long ago are removed already, so their slots need not be emptied.
     const dropped = state.dropped?.previous.at(-1)?.slot ?? 0;
     const start = this.isSettled(state.at) ? 1 : Math.max(1, dropped);
     await this.clear(

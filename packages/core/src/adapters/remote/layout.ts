@@ -7,7 +7,7 @@
  *     snapshots/<locator>                         a copy of the log up to some slot: saves reads, is never relied on
  *     index/<status>/<created, newest first>...   one for each run, by its status; one more for a run with a note
  *     timers/<due>...                             one for each run that is suspended until a time
- *     schedules/..., schedule-records/...         schedules, which are no part of a run (schedules.ts)
+ *     schedules/..., schedule-records/...         schedules, which are not part of a run (schedules.ts)
  *     paused                                      the workflows that are paused
  *
  * A run that is deleted and started again gets the next generation, so that the objects of the two cannot be confused.

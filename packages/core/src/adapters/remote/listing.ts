@@ -30,7 +30,7 @@ import {
 import type { Logs } from "./logs.ts";
 import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
-/** Those that are recorded: a run with a note has an index object of its recorded status, too. */
+/** The statuses that are recorded. A run with a note also has an index object of its recorded status. */
 const statuses: readonly RunStatus[] = ["running", "suspended", "paused", "completed", "failed", "cancelled"];
 const lookAhead = 6;
 
@@ -57,7 +57,7 @@ export class Listing {
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
     const wanted = (time === undefined ? statuses : endStatuses).filter((each) => each === (status ?? each));
     const blocked = status === "blocked" && time === undefined ? [status] : [];
-    // A run that was created later has not ended before. Its index object need not be looked at.
+    // A run that was created later has not ended before. Its index object need not be read.
     const createdBefore =
       time === undefined ? query.createdBefore : Math.min(time, query.createdBefore ?? Infinity);
     const sources = [...wanted, ...blocked].map((each) =>

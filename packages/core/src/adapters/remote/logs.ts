@@ -179,7 +179,7 @@ export class Logs {
     if (life !== "alive") this.forget(log);
     if (life === "over") return "gone";
     if (life === "stale") {
-      // The slot was free because its record had been dropped, so this one is no part of the log.
+      // The slot was free because its record had been dropped, so our record is not part of the log.
       await this.#bucket.delete([slotKey(place)]);
       return "taken";
     }

@@ -4,7 +4,8 @@
  *
  * remote-storage.1. The index comes before the log, because a run that is missing from the index would never be found.
  * remote-storage.2. A refusal counts only after a fresh read of the log, because the cached one may be old.
- * remote-storage.3. What a chapter needs is in its own records, so the cost of reading it does not grow with the log.
+ * remote-storage.3. A chapter has all that it needs in its own records, so the cost of reading it does not grow with
+ *     the log.
  */
 
 import type { DurableError } from "../../values/errors.ts";

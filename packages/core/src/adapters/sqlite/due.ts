@@ -95,7 +95,7 @@ function aboutRow(row: Row): AboutRun {
 }
 
 const pollMs = 20;
-/** Every so many polls the runs are looked up although nothing was written. */
+/** After this many polls the runs are looked up although nothing was written. */
 const lookUpEvery = 50;
 
 export class DuePoll {
@@ -152,7 +152,7 @@ export class DuePoll {
       this.#seen = version;
       if (isSame && ++this.#polls % lookUpEvery !== 0) return;
     } catch {
-      // Whether anything changed is unknown, so look for every worker.
+      // Whether anything changed is unknown, so check for every worker.
     }
     this.#watch.recheck();
   }
@@ -174,7 +174,7 @@ function nextDueOf(sql: Statements, { workflow, version }: DueRuns, now: number)
   return known.length === 0 ? null : Math.min(...known);
 }
 
-/** True when one of these runs is due and nobody drives it, whether it has a slot or not. */
+/** True when one of these runs is due and has no driver, whether it has a slot or not. */
 function isAnyFree(sql: Statements, request: ClaimRequest, now: number): boolean {
   if (
     claimInOrder(indexOf(sql, request, now), request, { turns: new FairTurns(), turn: 0, peek: true })

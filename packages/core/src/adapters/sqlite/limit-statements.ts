@@ -26,7 +26,7 @@ export function limiting(database: DatabaseSync) {
     ownLease: database.prepare("SELECT 1 FROM runs WHERE locator = ? AND owner = ? AND lease_until > ?"),
     claimSlot: database.prepare("UPDATE runs SET claimed_until = ?, process = ? WHERE locator = ?"),
     leaseSlot: database.prepare("UPDATE runs SET claimed_until = NULL WHERE locator = ?"),
-    /** The claim of a run is over, and with it the time for which others leave it out. */
+    /** Ends the claim of a run and its quiet time, in which other workers leave it out. */
     unclaimSlot: database.prepare(
       "UPDATE runs SET claimed_until = NULL, quiet_until = 0 WHERE locator = ? AND claimed_until IS NOT NULL",
     ),

@@ -53,7 +53,7 @@ function partsOfWorkflows(sql: Statements, query: ListQuery): Part[] {
   );
 }
 
-/** Those that wait for a time, and those that do not, by version or by key of `fair`. */
+/** The parts of a list of due runs: runs that wait for a time, and other runs by version or by key of `fair`. */
 function duePartsOf({ firstFairKey, fairKey }: Statements, workflow: string, query: ListQuery): Part[] {
   const parts: Part[] = [{ workflow, asleep: true }];
   const versions = versionsOf(query);

@@ -16,7 +16,7 @@ interface Rows {
   readonly blobs: Row[];
 }
 
-/** Batches from a position on; `null` is the beginning of the current chapter, or of the one so many before it. */
+/** Batches from a position on; `null` is the beginning of the current chapter, or of the one `back` chapters before it. */
 interface Asked {
   readonly locator: string;
   readonly from: number | null;
