@@ -137,7 +137,7 @@ export class Changes {
     const { at: _, seq: __, outside: ___, ...fact } = settlement;
     const value = this.#encoded(settlement);
     const own = { key, after, startedAt: this.#engine.world.now(), attempt: 1, kept: settlement.key };
-    // What it used was paid for, and noted, once.
+    // Its usage was paid for, and recorded, once.
     const kept = {
       ...fact,
       ...own,

@@ -220,8 +220,8 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
   /** Waits for a duration, or until a date: seconds or years. */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
   /**
-   * Ends this chapter of the run and begins the next, under the same id, with this input. What was recorded
-   * before is no longer read, so a run may go on for ever. The promise never settles: return it.
+   * Ends this chapter of the run and begins the next, under the same id, with this input. Earlier records
+   * are no longer read, so a run may go on for ever. The promise never settles: return it.
    */
   continueAs(input: unknown): Promise<never>;
   /**

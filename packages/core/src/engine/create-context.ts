@@ -168,7 +168,7 @@ function mapOf(
   const keys = items.map((item, index) => key(item, index));
   const seen = new Set<string>();
   const twice = keys.find((one) => seen.size === seen.add(one).size);
-  // A key that is no text is refused with the group.
+  // A key that is not a text is refused with the group.
   const names = keys.map((one) => (typeof one === "string" ? branchName(one) : one));
   if (twice === undefined) return { ...group, names };
   throw new DurableError(

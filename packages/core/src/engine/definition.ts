@@ -36,7 +36,7 @@ export interface FlowOptions<Input = never> {
     | { readonly limit: number; readonly per: Duration; readonly key?: LimitKey<Input> | undefined }
     | undefined;
   /**
-   * Due runs with a higher priority are taken first: as if they had become due so many seconds earlier. From
+   * Due runs with a higher priority are taken first: as if they had become due this many seconds earlier. From
    * -86,400 to 86,400; 0 by default.
    */
   readonly priority?: number | ((input: Input) => number) | undefined;

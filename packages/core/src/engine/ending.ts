@@ -120,7 +120,7 @@ export class Ending {
     return !this.abandoned || this.undo?.owns(fact) === true;
   }
 
-  /** What still runs gets a bounded time, then its signal aborts and its result is dropped. */
+  /** Work that still runs gets a bounded time. Then its signal aborts and its result is dropped. */
   linger(): void {
     this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs, () => {
       this.abandoned = true;

@@ -44,7 +44,7 @@ import { Timers } from "./timers.ts";
 
 /** How long replay waits for the call of an uncalled settlement, once per drive. */
 const graceMs = 30;
-/** After so many rounds the event loop gets a turn, so that a long replay does not starve other work. */
+/** After this many rounds the event loop gets a turn, so that a long replay does not starve other work. */
 const roundsPerTurn = 512;
 
 export class Engine implements ReplayEnd, CallEngine {
@@ -207,7 +207,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /**
    * Processes what the journal has learned since: entries from outside, and our own that have become durable. Others in
-   * this process may have appended through the same journal, so nothing but its entries tells what is new.
+   * this process may have appended through the same journal, so news is found in its entries, and not by who appended.
    */
   learn(): void {
     for (const entry of this.#news.take()) {
@@ -255,7 +255,7 @@ export class Engine implements ReplayEnd, CallEngine {
     }
   }
 
-  /** One look at the run, once its code is still. */
+  /** Checks the run once, when its code is still. */
   async #round(phase: Phase): Promise<void> {
     if (phase.kind === "broken") throw phase.error;
     if (this.#news.isOver) return this.#end({ kind: "lost" });
@@ -380,7 +380,7 @@ export class Engine implements ReplayEnd, CallEngine {
     // A chapter begins with a batch of its own.
     if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);
     if (traitsOf(end).ends) await this.options.reportEnd(end);
-    // What came meanwhile, such as a cancel, is taken into account first.
+    // Entries that came meanwhile, such as a cancel, are taken into account first.
     if (this.journal.position === position) await this.#outbox.append(end);
   }
 

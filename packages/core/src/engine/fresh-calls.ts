@@ -18,7 +18,7 @@ export class FreshCalls {
     this.#replay = replay;
   }
 
-  /** The code is over: none of its calls begins, and a clean-up that it registered too late counts for nothing. */
+  /** The code is over: none of its calls begins, and a clean-up that it registered after that is ignored. */
   drop(): void {
     this.list = [];
     this.registered = null;

@@ -125,7 +125,7 @@ export interface BlockedEvent extends HookEvent {
  */
 export type AroundAttempt = (work: () => Promise<AttemptEnd>) => unknown;
 
-/** What a hook returns is not awaited, and an error in it does not affect the run. */
+/** The result of a hook is not awaited, and an error in it does not affect the run. */
 export interface Hooks {
   /** A drive begins. A function that it returns is called when the drive has stopped. */
   readonly onRun?: ((event: RunEvent) => ((stop: RunStop) => unknown) | void) | undefined;
@@ -152,7 +152,7 @@ export interface Observer {
   delivered(settlement: Settlement): void;
   /** An attempt begins; returns what hooks put around its work, for `surround`. */
   attempt(kind: CallKind, attempted: Pick<AttemptEvent, "key" | "attempt" | "startedAt">): object | undefined;
-  /** Runs the work of an attempt, outside of the run at first, and returns its result. */
+  /** Calls the hooks outside the async context of the run, and the work inside it. Returns the result of the work. */
   surround<R>(open: object, work: () => R): R;
 }
 

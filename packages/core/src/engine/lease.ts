@@ -39,7 +39,7 @@ export class DriverLease {
   #locator = "";
   #owner = "";
   #until = 0;
-  /** It was extended since the last look. */
+  /** It was extended since the last check. */
   #isFresh = false;
   /**
    * The append that gives it back was sent, or has landed. Crossed: it was taken while that append was under way, and which of

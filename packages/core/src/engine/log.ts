@@ -1,7 +1,7 @@
 /**
  * `ctx.log` and `info.log`: lines that carry their run and their place.
  *
- * log.1. What the code logs while it repeats what an earlier execution did is not written. After a crash, lines since the
+ * log.1. A line is not written while the code repeats what an earlier execution did. After a crash, lines since the
  *     latest entry may be written once more.
  */
 

@@ -8,8 +8,8 @@
  * outbox.4. A stop (park or end) is written with everything that is queued, and dropped on a conflict: an answer
  *     that was appended first means that the run must not park.
  * outbox.5. A fact that was withdrawn is not written, also when it was part of an append that met a conflict.
- * outbox.6. No batch has a settlement before a verdict on a message: it may close the receive, which then takes none. What
- *     comes after such a verdict waits with it.
+ * outbox.6. No batch has a settlement before a verdict on a message: it may close the receive, which then takes none.
+ *     Facts after such a verdict wait with it.
  */
 
 import type { Json } from "../values/codec/tags.ts";

@@ -6,7 +6,7 @@ import type { World } from "../ports/world.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Asked } from "./registry.ts";
 
-/** The place of the calls of one run. What is only doubtful is warned about once. */
+/** The place of the calls of one run. A call that is only doubtful is warned about once. */
 export class Placement {
   readonly #runId: string;
   readonly #world: World;
@@ -27,7 +27,7 @@ export class Placement {
       this.undoing?.(kind === "suspend" && input !== null ? "receive" : kind);
     const owner = ownerNow();
     if (owner?.step !== null) this.assertOutsideSteps(`ctx.${kind}("${name}")`);
-    // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.
+    // A branch that lost a race runs until its next ctx call, then stays pending. That is expected.
     const below = (scope.path === "" && this.undoing === null) || isWithin(owner?.path ?? "", scope.path);
     if (owner === undefined || owner.runId !== this.#runId || below) return;
     const message = `Run ${this.#runId} called ctx.${kind}("${name}") with the ctx of branch "${scope.path}" from ${owner.path === "" ? "the workflow" : `branch "${owner.path}"`}. Use the ctx that the function at hand was given.`;

@@ -25,7 +25,7 @@ export function deferred<T>(): Deferred<T> {
 
 function nothing(): void {}
 
-/** The promise of a call. It notes whether the code has looked at it. */
+/** The promise of a call. It notes whether the code has observed it. */
 export class CallPromise<T> extends Promise<T> {
   observed = false;
 }

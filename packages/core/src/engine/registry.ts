@@ -127,12 +127,12 @@ export class CallRegistry {
     if (!this.#inspects) this.#byKey.delete(call.key);
   }
 
-  /** The call failed; `promise` knows whether the code looks at it. */
+  /** The call failed; `promise` knows whether the code observes it. */
   rejected(key: string, promise: CallPromise<unknown>): void {
     this.#rejected.push({ key, promise });
   }
 
-  /** Failures that the code has not looked at. */
+  /** Failures that the code has not observed. */
   unawaited(): string[] {
     return this.#rejected.filter(({ promise }) => !promise.observed).map(({ key }) => key);
   }
@@ -146,9 +146,9 @@ export class CallRegistry {
   }
 
   /**
-   * The code may still call this open wait: work or time is left, or it awaits something other than ctx. Signs of that are
-   * a wait that was opened after such an await, a code that waits for nothing of ctx, and results that nobody has
-   * asked for yet; but a suspend point that the journal has never seen says that the code was changed.
+   * True when the code may still call this open wait: work or time is left, or the code awaits something other than ctx.
+   * The latter shows when the wait was opened after such an await, when the code waits for nothing from ctx, or when
+   * recorded results are unclaimed. A suspend point without a record means changed code.
    */
   mayReach({ foreign }: { readonly foreign?: true }): boolean {
     const waits = this.unfinished("suspend");

@@ -51,7 +51,7 @@ export class Replay {
   #cursor = 0;
   /** Keys whose outcome another key took over, because the code was changed. */
   readonly keptBy = new Map<string, string>();
-  /** What is kept counts as if it had been recorded where it was at first. */
+  /** A kept outcome counts as if it had been recorded where it was at first. */
   readonly #ranks = new Map<number, number>();
   /** Highest rank delivered. */
   #reached = 0;

@@ -152,13 +152,13 @@ interface Answerable {
 
 type Park = Fact<Json> & { kind: "run.suspended" };
 
-/** If this process dies while its code awaits something other than ctx, another looks after so long. */
+/** If this process dies while its code awaits something other than ctx, another process checks after this time. */
 const foreignMs = 30_000;
 
 /**
  * The park of a run that only waits. If an answer is there that the code has not reached, its wait is behind a foreign
- * await, and the run is looked at again; or its name was changed or its call removed: `diverged`. Parked for good, the run
- * would keep the answer for ever.
+ * await, and the run is checked again later; or its name was changed or its call removed: `diverged`. If it were parked for
+ * good, the run would keep the answer for ever.
  */
 export function parkOf(
   run: Answerable & { readonly timers: Pick<Timers, "stops">; readonly world: World },

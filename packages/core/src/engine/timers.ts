@@ -11,7 +11,7 @@ interface Wait {
   readonly call: Call;
   /** When the call is due; `null` when only an entry from outside can settle it. */
   readonly at: number | null;
-  /** Settled from outside, so its deadline is no reason to hold the run in memory. */
+  /** Settled from outside, so its deadline does not hold the run in memory. */
   readonly outside: boolean;
   /** When to check if no notification came; `null` where one is certain. */
   readonly recheckAt: number | null;

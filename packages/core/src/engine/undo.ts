@@ -2,7 +2,7 @@
  * Undoes what a run did, after its code has failed or was cancelled: clean-ups and compensations, one after the other.
  *
  * undo.1. The latest is undone first: registrations of clean-ups and first starts of steps are one line.
- * undo.2. What is undone is taken from the journal, and how from the code. If the code lacks it, the run is blocked.
+ * undo.2. The journal says what is undone, and the code says how. If the code lacks it, the run is blocked.
  * undo.3. Each compensation is a step, `<step>/compensate`, so that no crash makes one run again that is recorded.
  * undo.4. A compensation or clean-up that fails for good stops no other; the end of the run names it.
  */

@@ -1,8 +1,8 @@
 /**
  * Reads the runs that a fork continues. Loaded with the first fork.
  *
- * What a fork reads of an ancestor never changes, because a journal only grows and its nonce names one incarnation.
- * So it may be kept in memory, and a line of forks reads each of its runs once.
+ * The batches that a fork reads of an ancestor never change, because a journal only grows and its nonce names one
+ * incarnation. So they may be kept in memory, and a line of forks reads each of its runs once.
  */
 
 import { corrupt, readBatch } from "./batch.ts";
@@ -41,7 +41,7 @@ export async function inheritedBy(
 async function readLine(forked: readonly Ancestor[], from: Source): Promise<Line> {
   const ancestry: Ancestor[][] = [];
   const journals: (readonly Entry[])[][] = [];
-  /** Those of the ancestors that stand for others: they cut all before them. */
+  /** The cuts of ancestors that stand for others: they apply to all ancestors before them. */
   let cuts: readonly Cut[] = [];
   for (let named = forked; ;) {
     const kept = named.flatMap((ancestor) => {
@@ -149,7 +149,7 @@ export class KnownAncestors {
     return this.#known.get(part)?.entries;
   }
 
-  /** What was read first is dropped first. */
+  /** The part that was read first is dropped first. */
   keep(part: string, entries: readonly Entry[], batches: readonly string[]): void {
     this.#text -= this.#known.get(part)?.text ?? 0;
     const text = batches.reduce((length, batch) => length + batch.length, 0);

@@ -327,7 +327,7 @@ export interface Leftovers {
   readonly orphans?: readonly string[];
   /** Work that was still running after the time of `linger`. Its result is dropped. */
   readonly abandoned?: readonly string[];
-  /** Calls that failed, and whose failure the code never looked at. */
+  /** Calls that failed, and whose failure the code never observed. */
   readonly unawaited?: readonly string[];
   /** Steps whose compensation failed, so that they are not undone. */
   readonly uncompensated?: readonly string[];

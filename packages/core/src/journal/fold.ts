@@ -230,7 +230,7 @@ export class RunState {
       this.report = { value: entry.report, seq: entry.seq };
     this.mailbox.learn(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
-    // What a fork has inherited was spawned by another run.
+    // Runs that a fork has inherited were spawned by another run.
     if (entry.kind === "run.forked") this.endsSpawned = false;
     if ("onParentEnd" in entry || "endsSpawned" in entry) this.endsSpawned = true;
     if (this.undoing === null) this.#learnUndoable(entry);

@@ -276,7 +276,7 @@ export class RunJournal {
     this.deleted = deleted === true;
     this.blocked = blocked ?? null;
     if (length < this.position) throw regressed(this.runId, this.position, length === 0);
-    // Earlier chapters are not read, or were dropped. What follows begins with a chapter.
+    // Earlier chapters are not read, or were dropped. The batches that follow begin with a chapter.
     this.position = Math.max(this.position, from);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);

@@ -74,7 +74,7 @@ export function inherit(
       view = [];
       settled = new Set();
     }
-    // The next run in the line started unsettled calls again, under the same keys. What was kept of earlier runs stays.
+    // The next run in the line started unsettled calls again, under the same keys. Entries kept of earlier runs stay.
     for (const entry of added) if (isSettlement(entry)) settled.add(entry.key);
     for (const entry of added) {
       if (!isInherited(entry, settled)) continue;

@@ -2,7 +2,8 @@
  * The messages of a run: those that no receive has read yet, and the ids of those that were sent.
  *
  * mailbox.1. A message is read once: the entry that names it as its `answer` takes it out, whichever driver wrote it.
- * mailbox.2. What a chapter has not read is in the first entry of the next one, in its order, before new messages.
+ * mailbox.2. Messages that a chapter has not read are in the first entry of the next one, in their order, before new
+ *     messages.
  */
 
 import type { Json } from "../values/codec/tags.ts";

@@ -4,7 +4,8 @@ import { DurableError, show } from "./errors.ts";
 
 /** Checks the names of options. `known` has all of them, with spaces between; `where` begins the message. */
 export function assertOptions(options: object | undefined, known: string, where: string): void {
-  // What is no object has no option either. Most calls have none, and each step of a long replay comes here.
+  // Options that are not an object are refused as an unknown option. Most calls have no options, and each step of a long
+  // replay comes here.
   const none = options === undefined || Object(options) === options;
   const given = (none ? options : { [JSON.stringify(options)]: options }) as Readonly<
     Record<string, unknown>

@@ -122,7 +122,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     }
   }
 
-  /** A failure that the code never looks at is reported when the run ends. */
+  /** A failure that the code never observes is reported when the run ends. */
   protected reject(error: unknown): void {
     this.outcome.reject(error);
     this.engine.calls.rejected(this.key, this.promise);

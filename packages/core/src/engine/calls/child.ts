@@ -3,8 +3,8 @@
  *
  * child.1. The parent's entry is durable before the child exists, so that a cancellation of the parent finds every
  *     child.
- * child.2. The id of a child is derived from its parent and its key: begun twice, it is still one run. What is recorded
- *     counts: after a retry of the parent, a child that cannot go on is opened again, under another id.
+ * child.2. The id of a child is derived from its parent and its key: begun twice, it is still one run. The recorded
+ *     id counts, because after a retry of the parent, a child that cannot go on is opened again, under another id.
  * child.3. A child reports its end to the parent before it ends. If that report is lost, the parent checks later.
  */
 

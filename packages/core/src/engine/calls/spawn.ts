@@ -1,5 +1,5 @@
 /**
- * A run that this one starts and does not wait for. What it writes, and when, is in runs/drive.ts.
+ * A run that this one starts and does not wait for. runs/drive.ts says what it writes, and when.
  *
  * spawn.1. The entry of this run is durable before the spawned run exists, so that the end of this run finds each one
  *     that ends with it.

@@ -125,7 +125,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     super(engine, "step", parts);
     this.#attempts = new Attempts(engine, this, parts);
     const { onUncertain, entered } = parts;
-    // Questions about an uncertain outcome belong to the step, so they are no orphans if it does not ask again.
+    // Questions about an uncertain outcome belong to the step, so they are not orphans if it does not ask again.
     if (onUncertain !== undefined) engine.calls.close(this.key);
     // Asked at once, so that `resume` finds the question and can validate the answer.
     if (onUncertain === "suspend" && isUncertain(entered.record))

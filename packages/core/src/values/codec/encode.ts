@@ -11,7 +11,7 @@
  * encode.5. A value that is too large is refused during the walk, before a copy of it is made. Its size is that of its
  *     text, but bytes count as they are and not as base64.
  * encode.6. Code of the user that runs during the walk (getters, proxies, overridden methods) may throw anything: the
- *     result is always `not-serializable`. What such code returns instead of built-in content is not used.
+ *     result is always `not-serializable`. Content that such code returns instead of built-in content is not used.
  */
 
 import { DurableError, describeError } from "../errors.ts";
@@ -54,7 +54,7 @@ export function encodeThrown(thrown: unknown, where: Where): Json {
 const thrownBytes = 8 * 1024 * 1024;
 /** What is counted of an object with a tag before its content. */
 const counted = 16;
-/** Bytes count as at least so many, because their tag is written as well. */
+/** Bytes count as at least this many, because their tag is written as well. */
 const leastBytes = 64;
 /** An upper bound of written bytes per counted byte: a number may have 24 digits, an escaped character 6. */
 const mostPerByte = 32;

@@ -1,7 +1,8 @@
 /**
  * Reduces a thrown value to what is recorded: a copy of its errors with their causes, small and safe to encode.
- * Own fields are kept if they are small primitives, so that request bodies and headers stay out of the journal. What
- * cannot be read is left out. Texts are scrubbed before they are cut, because half of a secret would not be recognized.
+ * Own fields are kept if they are small primitives, so that request bodies and headers stay out of the journal.
+ * Fields that cannot be read are left out. Texts are scrubbed before they are cut, because half of a secret would not be
+ * recognized.
  */
 
 import { describeError } from "../errors.ts";
@@ -18,7 +19,7 @@ export function reduceThrown(thrown: unknown): unknown {
   return isError(thrown) ? new Reducer().error(thrown, 0) : thrown;
 }
 
-/** The same for use as a cause. Of a thrown value that cannot be read, a description. */
+/** Like `reduceThrown`, for `cause`. If the value cannot be read, returns a description. */
 export function causeOf(thrown: unknown): unknown {
   try {
     return reduceThrown(thrown);
