@@ -56,7 +56,7 @@ export async function copyRun(locator: string, parts: CopyParts): Promise<Copied
   const reply = await from.read(locator);
   if (reply.length === 0) return null;
   const read = new SourceRun(locator, reply);
-  // In its turn, because those that it reads are created now, if they were not created before.
+  // Waits for its turn, because its ancestors are created here if they are missing.
   if (read.head.ancestors.length > 0) await parts.turn();
   for (const ancestor of read.head.ancestors) await parts.ancestor(ancestor, read);
   const before = await reader.read(locator);

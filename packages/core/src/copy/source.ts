@@ -56,7 +56,7 @@ export class SourceRun {
     return { ...head, wakeAt: null, dueSince: null, ...(chapter !== undefined && { chapter }) };
   }
 
-  /** The same run for a target that shows it, because it was copied before it was deleted. */
+  /** The run as a target has it that copied it before the deletion. */
   shown(): SourceRun {
     return this.reply.head === undefined
       ? new SourceRun(this.locator, { ...this.reply, head: this.#folded() })

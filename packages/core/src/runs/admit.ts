@@ -15,7 +15,7 @@ import { isDebounced, isUnbegun, written } from "./flow.ts";
 import type { Host } from "./host.ts";
 import { giveTurnBack, rateOf, returnUse, takeRate, type Taken } from "./rate.ts";
 
-/** Who drives a run: a worker finds due runs by itself, and can be told to stop; a caller needs this run. */
+/** Who drives a run: a worker finds due runs by itself, and can be asked to stop; a caller needs this run. */
 export interface Driver extends AdvanceOptions {
   readonly role: "caller" | "worker";
   /** It waits while the limits of the run do not admit it. */
@@ -129,7 +129,7 @@ export async function leftAlone(
   }
 }
 
-/** What becomes of a run that has not begun: it begins, must be looked at again, or has its turn later. */
+/** What becomes of a run that has not begun: it begins, must be read again, or has its turn later. */
 type Begins =
   | { readonly kind: "now" }
   | { readonly kind: "again" }

@@ -86,7 +86,7 @@ function assertSame(
   }
 }
 
-/** A fork of the parent has the same parent, and is no child. */
+/** A fork of the parent has the same parent, and is not a child. */
 export function isChild(journal: RunJournal, childOf: ChildOf | undefined): boolean {
   return childOf === undefined || journal.childOf?.runId === childOf.runId;
 }

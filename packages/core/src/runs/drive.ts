@@ -246,7 +246,7 @@ async function spawnRun(
 ): Promise<Fact<Json>> {
   const { key, after, where, declared: input, definition, opened } = request;
   const { id, ifExists, onParentEnd } = request.options;
-  // What was recorded counts, also when the code gives another id by now.
+  // The recorded id counts, also when the code gives another one by now.
   const recorded = spawnedOf(parent).find((entry) => entry.key === key);
   const child = recorded?.child ?? id ?? childIdOf(parent.runId, key, parent.nonce);
   const policy = onParentEnd === "cancel" ? ({ onParentEnd } as const) : {};

@@ -40,7 +40,7 @@ interface Below {
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
 const quietMs = 60_000;
 
-/** Up to so many open children are each looked at; more of them are listed. */
+/** Up to this many open children are read one by one; more of them are listed. */
 const fewChildren = 4;
 
 export class Execution implements Parked {
@@ -258,7 +258,10 @@ function tagNamesOf({ first }: RunJournal): Set<string> {
   return new Set(Object.keys(tags));
 }
 
-/** A driver has seen the journal up to its latest own entry. What only looks at a run logs nothing. */
+/**
+ * A driver has seen the journal up to its latest own entry. An execution without the lease only reads the run, and logs
+ * nothing.
+ */
 function watchOf({ entries }: RunJournal, { owned }: DriverLease): Watch {
   const recorded = entries.findLast(({ outside }) => !outside)?.seq ?? 0;
   return { observer: undefined, recorded, reached: owned ? undefined : Infinity };

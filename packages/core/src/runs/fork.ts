@@ -1,6 +1,6 @@
 /**
  * Creates forks (law 9): the parent is read once, one small batch is written, nothing is copied.
- * What a fork keeps depends on what caused what, not on the order of entries: see lineage.ts.
+ * A fork keeps entries by what caused what, not by their order: see lineage.ts.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -224,8 +224,8 @@ export async function forkRun(
 }
 
 /**
- * What the parent undoes is not there any more: a fork does it again, with all that depends on it. A step whose
- * compensation failed is still there, and one that is edited is replaced.
+ * Effects that the parent undoes no longer exist, so a fork does them again, with all that depends on them. The effect of
+ * a step whose compensation failed still exists, and a step that is edited is replaced.
  */
 export function undoneCuts({ entries, state }: RunJournal, edited: ReadonlySet<string>): Cut[] {
   const failed = new Set(entries.map((entry) => (entry.kind === "step.failed" ? entry.key : "")));

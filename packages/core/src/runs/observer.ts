@@ -4,8 +4,8 @@
  * observer.1. A hook cannot affect a run: what it throws or rejects is caught, and reported once for each kind of hook; what
  *     it returns is not awaited; and it is not part of the run, so that an error that it leaves behind is not the run's.
  * observer.2. Work runs once, at once, and with its own result, whatever the hooks around it do.
- * observer.3. What a driver has recorded before this drive is reported as replayed. What came from outside since is news,
- *     and what another driver writes meanwhile is left to its hooks.
+ * observer.3. Entries that a driver has recorded before this drive are reported as replayed. Entries that came from
+ *     outside since are news. Entries that another driver writes meanwhile are left to its hooks.
  */
 
 import type {

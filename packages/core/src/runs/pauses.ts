@@ -1,8 +1,8 @@
 /**
  * Workflows that are paused: their runs are recorded, and not driven. Kept by the storage, beside the runs.
  *
- * pauses.1. What the storage said is remembered for a short time, so that driving a run costs no read of its own. A pause
- *     itself asks the storage: when it resolves, the workflow is paused.
+ * pauses.1. The reply of the storage is remembered for a short time, so that driving a run costs no read of its own. A
+ *     pause itself asks the storage: when it resolves, the workflow is paused.
  * pauses.2. When a workflow turns out to be paused, its runs in this process are handed over at their next step boundary.
  */
 
@@ -35,7 +35,7 @@ export class Pauses {
     return [...(await this.#now()).values()].toSorted((a, b) => (a.workflow < b.workflow ? -1 : 1));
   }
 
-  /** Those of some workflows that are not paused. */
+  /** The workflows among these that are not paused. */
   async without(workflows: readonly string[]): Promise<readonly string[]> {
     const paused = await this.#now();
     return workflows.filter((name) => !paused.has(name));
@@ -49,7 +49,7 @@ export class Pauses {
         "This storage cannot pause a workflow. Pause its runs one by one, with run.pause().",
       );
     const pause = { workflow, reason: scrub(reason) || null, since: this.#host.world.now() };
-    // Another process may have unpaused it since this one has looked.
+    // Another process may have unpaused it since this one has read the pauses.
     this.#known = null;
     const known = isPaused ? await this.of(workflow) : null;
     if (known === null) await storage.pause(workflow, isPaused ? pause : null);

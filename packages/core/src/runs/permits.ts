@@ -1,7 +1,7 @@
 /**
  * Permits of steps: requests, tokens and calls at the same time, counted over all processes on a storage.
  *
- * permits.1. A step that waits has no permit, is no attempt, and writes nothing to its journal.
+ * permits.1. A step that waits has no permit, does not count as an attempt, and writes nothing to its journal.
  * permits.2. A permit for calls at the same time has an end that its process moves on. So a process that dies frees it.
  *     One that was granted so long ago that it may have ended is moved on before the call begins.
  * permits.3. Tokens are reserved by an estimate before the call and corrected afterwards by what the call metered.
@@ -31,7 +31,7 @@ interface TakenPermit extends Permit {
   giveBack(): Promise<void>;
 }
 
-/** The pauses between two looks of a step that waits. */
+/** The shortest and the longest pause between two requests of a step that waits. */
 const [shortestMs, longestMs] = [20, 250];
 
 /** Waits for the permit of a step; `null` once it need not wait any longer. */

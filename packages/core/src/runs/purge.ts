@@ -90,7 +90,7 @@ class Purge {
     }
   }
 
-  /** The runs of a page that are to go. Looks again at what a list has filtered, because a storage may not know a filter. */
+  /** The runs of a page that are to go. Filters the list again, because a storage may not know a filter. */
   async #selected(page: readonly RunHead[]): Promise<RunHead[]> {
     const { endedBefore, keep } = this.#settings;
     const old = page.filter((head) => this.#matches(head) && head.updatedAt < endedBefore);
@@ -232,7 +232,7 @@ class Purge {
   }
 }
 
-/** No batch contains this text, so that only the first entry of a journal is decoded. */
+/** Matches no batch, so that the journal decodes only its first entry. */
 const noWait = "\0";
 
 /** How a run has ended. */

@@ -84,7 +84,7 @@ async function changed(
       return { text: window.text(state), wait: 0, keepMs: window.keepMs(state, now) };
     });
   } catch {
-    // What the caller came for is done. What cannot be given back is lost, and passes by itself.
+    // The work of the caller is done. An amount that cannot be given back is lost, and leaves the window by itself.
   }
 }
 

@@ -118,7 +118,7 @@ export async function endSpawned(
     const link = { spawnedBy: { runId, key, onParentEnd } } as const;
     await cancelChild(host, { runId: child, workflow, link, life: state.life }, ends);
   }
-  // Those of earlier chapters are found by their link.
+  // Runs that earlier chapters spawned are found by their link.
   if (journal.chapter === 1) return;
   for (const { locator } of (await headsBelow(host, runId)).values()) {
     const run = await openJournal(host, locator);

@@ -4,13 +4,14 @@
  * window.1. Within any time of the length `perMs`, no amount is granted more than its limit. Use is kept in a hundred parts
  *     of the window, and a part counts until all of it has left the window. So at most one percent is given away.
  * window.2. Use that is larger than a limit is granted when the window is empty, because it would never fit.
- * window.3. What was taken and not used is taken back in the part in which it was taken, and leaves the window with it.
- *     Booked later, it would outlive what it corrects, and let the same amount through a second time.
- * window.4. A turn that was given back goes to the next caller without one. Nobody who has a turn comes later for it.
+ * window.3. Use that was taken and not needed is taken back in the part in which it was taken, and leaves the window with
+ *     it. Booked later, it would outlive what it corrects, and let the same amount through a second time.
+ * window.4. A turn that was given back goes to the next caller without one. No caller with a turn comes later for it.
  * window.5. Callers whose turn has come and who find the window full ask again one after the other, before all who come new.
  *     So a thousand of them, after a time without a worker, ask about twice each, and not all at every free place.
  * text-store.1. A change is a compare-and-swap on the text. One that came too late is computed again from the new text.
- * text-store.2. A storage that fails is asked again for a while. What was taken although its reply got lost counts twice.
+ * text-store.2. A storage that fails is asked again for a while. If the reply to a swap is lost, the
+ *     same use may be counted twice.
  */
 
 import type { Storage, StorageLimits } from "../ports/storage.ts";
@@ -232,7 +233,7 @@ export class TextStore {
         if (++failures >= mostFailures) throw failed(name, error);
         await backOff(this.#world, failures);
       }
-      // Others are at it as well.
+      // Another process changed the text first: back off a little.
       await pause(this.#world, Math.min(4 * tries, 100) * this.#world.random());
     }
   }

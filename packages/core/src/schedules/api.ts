@@ -1,4 +1,4 @@
-/** The schedules of an app. What they do is loaded with the first one. */
+/** The schedules of an app. Their code is loaded with the first one. */
 
 import type { ScheduleStore } from "../ports/schedules.ts";
 import type { Host } from "../runs/host.ts";
@@ -11,7 +11,7 @@ import type { ScheduleInfo, ScheduleOptions, Schedules } from "./types.ts";
 /** The schedules of an app, as workers and sweeps see them. */
 export interface ScheduleSource {
   /**
-   * Starts the runs of ticks that are due; `nextAt` is when to look again, if that is within `aheadMs`. `null` where the
+   * Starts the runs of ticks that are due; `nextAt` is when to check again, if that is within `aheadMs`. `null` where the
    * storage keeps no schedules.
    */
   fire(workflow: readonly string[], aheadMs: number): Promise<Look | null>;
@@ -71,7 +71,7 @@ async function fireDue(
   const now = host.world.now();
   const query = { workflow, dueAt: now + aheadMs, limit: atOnce.listed };
   const found = await store.list(query);
-  // They are sorted by time. Every worker looks, and loads nothing more while none is due.
+  // They are sorted by time. Every worker reads them, and loads nothing more while none is due.
   const nextAt = found[0]?.dueAt ?? null;
   if (nextAt === null || nextAt > now) return { started: [], failed: [], nextAt };
   return manage.fireFound(host, store, { found, query, now });

@@ -1,5 +1,5 @@
 /**
- * Lets a worker start the runs of due ticks: it looks when the next tick is due, when this process has changed a schedule,
+ * Lets a worker start the runs of due ticks: it checks when the next tick is due, when this process has changed a schedule,
  * and now and then for changes of other processes.
  */
 
@@ -8,11 +8,11 @@ import type { World } from "../ports/world.ts";
 import { describeError } from "../values/errors.ts";
 import type { ScheduleSource } from "./api.ts";
 
-/** The longest time between two looks, by default. A schedule that another process has added is noticed after it. */
+/** The longest time between two checks, by default. A schedule that another process has added is noticed after it. */
 const idleLookMs = 30_000;
-/** The wait after a look that failed. */
+/** The wait after a check that failed. */
 const failedMs = 5_000;
-/** The workers of a fleet do not all look in the same instant. */
+/** The workers of a fleet do not all check in the same instant. */
 const spreadMs = 50;
 /** Warnings about one schedule are this far apart. */
 const warnMs = 60_000;
@@ -21,9 +21,9 @@ export interface ClockOptions {
   readonly world: World;
   readonly workflows: readonly string[];
   readonly signal: AbortSignal;
-  /** How often the worker looks for due runs. It looks for schedules no more often. */
+  /** How often the worker polls for due runs. It checks schedules no more often. */
   readonly intervalMs: number;
-  /** The longest time between two looks. */
+  /** The longest time between two checks. */
   readonly lookMs: number | undefined;
   /** True while the worker reports that its storage cannot be read. */
   readonly isFailing: () => boolean;

@@ -37,16 +37,16 @@ export interface Fired {
   readonly failed: readonly { readonly schedule: string; readonly error: unknown }[];
 }
 
-/** What came of one look at the schedules. */
+/** What came of one check of the schedules. */
 export interface Look extends Fired {
-  /** When to look again. */
+  /** When to check again. */
   readonly nextAt: number | null;
 }
 
-/** A schedule that is due and makes no progress is looked at again after this time. */
+/** A schedule that is due and makes no progress is checked again after this time. */
 const retryMs = 5_000;
 
-/** Fires those of the schedules found that are due, and says when to look again, within the time of the query. */
+/** Fires the due ones among the schedules found, and says when to check again, within the time of the query. */
 export async function fireFound(
   host: Host,
   store: ScheduleStore,

@@ -76,7 +76,7 @@ export function readSchedule({ name, workflow, text }: StoredSchedule): Schedule
   );
 }
 
-/** When a worker should look at a schedule. */
+/** When a worker should check a schedule. */
 function dueAtOf({ pending, queued, paused, timing, after }: Schedule): number | null {
   if (pending !== null) return 0;
   if (paused) return null;
