@@ -93,8 +93,8 @@ export interface App {
    */
   sweep(options?: SweepOptions): Promise<Sweep>;
   /**
-   * Deletes runs that have ended, with their children, in batches. What a fork reads is kept for it. A purge
-   * that was interrupted is continued by the next one.
+   * Deletes runs that have ended, with their children, in batches. Records that a fork reads are kept for it.
+   * A purge that was interrupted is continued by the next one.
    */
   purge(options: PurgeOptions): Promise<Purged>;
 }

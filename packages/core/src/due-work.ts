@@ -1,9 +1,9 @@
 /**
- * How a worker finds due runs, and when it looks for them.
+ * How and when a worker finds due runs.
  *
  * due-work.1. A worker claims no more runs than it can drive now, and a claim ends soon, so a worker that dies or stops
  *     with claimed runs delays them and keeps none.
- * due-work.2. A notice only says when to look. A worker also looks now and then without one, so a lost notice delays a
+ * due-work.2. A notice only says when to poll. A worker also polls now and then without one, so a lost notice delays a
  *     run and strands none (law 7).
  * due-work.3. An idle worker asks rarely: polls become fewer, and notices that lead to nothing are followed more and more
  *     slowly. The times are random, so that the workers of a fleet do not ask in step.
@@ -16,7 +16,7 @@ import type { RunHead, Storage } from "./ports/storage.ts";
 
 /** How long claimed runs are kept from other workers: enough to take their leases. */
 const quietMs = 5_000;
-/** The longest time between two looks of an idle worker: where it polls, and where the storage announces due runs. */
+/** The longest time between two polls of an idle worker: without notices, and where the storage announces due runs. */
 const idlePollMs = 5_000;
 const idleSweepMs = 30_000;
 /** The first pause after a notice that led to nothing. */
@@ -46,14 +46,14 @@ export interface Found {
 export class DueWork {
   readonly #app: App;
   readonly #options: DueOptions;
-  /** Looks in a row that found nothing. */
+  /** Polls in a row that found nothing. */
   #empty = 0;
   /** Notices in a row that led to nothing. */
   #fruitless = 0;
   #noticed: { readonly quick: boolean } | null = null;
-  /** Runs that had no free slot, each until when a list leaves it out. A claim has none of them. */
+  /** Runs without a free slot, each with the time before which a list leaves it out. Claims leave them out already. */
   readonly #refused = new Map<string, number>();
-  /** The workflows that are not paused, when the worker last looked. */
+  /** The workflows that were not paused when the worker last asked. */
   #workflows: readonly string[];
 
   constructor(app: App, options: DueOptions) {
@@ -134,8 +134,8 @@ export class DueWork {
   }
 
   /**
-   * Waits until it is time to look again. A worker that polls also looks when one of its runs has stopped; one that gets
-   * notices does so only if `urgent`.
+   * Waits until it is time to poll again. A worker without notices also polls when one of its runs has stopped; one that
+   * gets notices does so only if `urgent`.
    */
   async idle(
     wake: Signal,

@@ -71,7 +71,7 @@ export async function announce(
     const info: WorkerInfo = { ...describe(), since, seenAt: now };
     await limits.swap(key, value, keepMs === 0 ? "" : JSON.stringify(info), Math.max(1, keepMs));
   };
-  // A storage that fails is reported by the look for due runs; here the next beat tries again.
+  // The poll for due runs reports a storage that fails; here the next beat tries again.
   while (!signal.aborted) {
     await write(silentMs).catch(() => {});
     if (!signal.aborted) await pause(world, beatMs, signal);

@@ -41,7 +41,7 @@ export interface Driven {
   readonly journal: RunJournal;
 }
 
-/** The longest time between two looks of `result()` at a run that grows. */
+/** The longest time between two reads of `result()` while a run grows. */
 const slowestLookMs = 200;
 
 /** Options of `flow.run`. */
@@ -131,7 +131,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
         case "running":
           // Its driver may be dead: check again when its lease would have expired.
           await this.#host.changed(journal, this.#host.world.now() + this.#host.leaseMs);
-          // Beside a busy writer every append wakes this loop, so it looks less often the longer it waits.
+          // Beside a busy writer every append wakes this loop, so it reads less often the longer it waits.
           if (looks > 0) await pause(this.#host.world, Math.min(10 * looks, slowestLookMs));
       }
     }

@@ -2,7 +2,7 @@
  * Finds due runs and drives them: runs without a live driver, with a new answer, or whose deadline has passed.
  *
  * worker.1. Work is found in the storage alone, so a worker finds it even if every notification is lost (law 7). How and
- *     when it looks is in due-work.ts.
+ *     when it polls is in due-work.ts.
  * worker.2. At most `concurrency` runs at a time; parked runs do not count.
  * worker.3. Stopping hands every run over at its next step boundary: no work is lost, and no attempt is used up.
  * worker.4. A run that keeps killing its worker is skipped, with a warning. A run with a few starts without progress
@@ -49,7 +49,7 @@ export interface WorkerOptions {
    */
   readonly interval?: Duration | undefined;
   /**
-   * The longest time between two looks of an idle worker. 5 s by default; 30 s where the storage announces due
+   * The longest time between two polls of an idle worker. 5 s by default; 30 s where the storage announces due
    * runs, so that they start at once.
    */
   readonly idleInterval?: Duration | undefined;
@@ -60,8 +60,8 @@ export interface WorkerOptions {
   /** Called with the outcome each time a run stops: for logs and counts. */
   readonly onStop?: ((outcome: Outcome<unknown>) => void) | undefined;
   /**
-   * Drives a run: call and await `drive()`. What surrounds the call, such as an `AsyncLocalStorage` or a span,
-   * surrounds the workflow and its steps.
+   * Drives a run: call and await `drive()`. A context around the call, such as an `AsyncLocalStorage` or a
+   * span, surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
   /**
@@ -153,7 +153,7 @@ class PollingWorker implements Worker {
   readonly #announcing: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
-  /** The last look for due runs failed. */
+  /** The last poll for due runs failed. */
   #isFailing = false;
 
   constructor(app: App, options: WorkerOptions) {

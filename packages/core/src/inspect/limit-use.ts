@@ -23,7 +23,7 @@ export interface LimitUse {
   readonly windows: readonly WindowUse[];
 }
 
-/** What is taken, used and waits under the limits of a storage; `null` where it has none. */
+/** The current use of each limit of a storage: taken, used and waiting; `null` where the storage has no limits. */
 export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
   if (limits === undefined) return null;
   const [slots, steps, rates, { now }] = await Promise.all([

@@ -28,7 +28,7 @@ export interface Sweep {
   readonly unknown: readonly string[];
 }
 
-/** How many due runs of other workflows a sweep looks at, to name some of them. */
+/** How many due runs of any workflow a sweep lists, to name some whose workflow is unknown. */
 const unknownPage = 100;
 const sweepStarts = 50;
 

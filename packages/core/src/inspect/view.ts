@@ -34,7 +34,7 @@ export interface WaitView {
   readonly note: unknown;
   /** JSON Schema of the answer; `null` when the wait has none. */
   readonly schema: unknown;
-  /** True when an answer was recorded that no driver has looked at yet. */
+  /** True when an answer was recorded that no driver has judged yet. */
   readonly answered: boolean;
   /** It waits for a message of this topic, and not for an answer. */
   readonly topic?: string;
@@ -44,7 +44,7 @@ export interface WaitView {
 export interface RunTotals {
   /** Steps, streams and children that have settled. */
   readonly settled: number;
-  /** Those of them that a fork inherited. */
+  /** How many of the settled ones a fork inherited. */
   readonly fromJournal: number;
   /** Attempts that ran here. */
   readonly attempts: number;

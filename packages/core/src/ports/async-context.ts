@@ -61,5 +61,5 @@ export const runAs = <R>(owner: Owner, fn: () => R): R => (local === null ? fn()
 /** The owner of the code that is running now; `undefined` outside of runs, and where the runtime cannot tell. */
 export const ownerNow = (): Owner | undefined => local?.getStore();
 
-/** What runs from here on belongs to no run, up to the end of the surrounding context. */
+/** Code that runs from here on belongs to no run, up to the end of the surrounding context. */
 export const leave = (): void => local?.enterWith(undefined);

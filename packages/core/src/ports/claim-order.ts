@@ -4,8 +4,8 @@
  * claim-order.1. Workflows take turns, and within a workflow the keys of `fair`, each for as many runs as its weight. Within
  *     a key, runs come in their order: due longest first, a priority counted in.
  * claim-order.2. A run is left out while all slots of its key are taken. The runs behind it are not.
- * claim-order.3. A claim looks at about as many runs and keys as it takes, however many wait or sleep: it goes from one key
- *     with due runs to the next, and looks at a bounded number of runs whose slots are taken.
+ * claim-order.3. A claim reads about as many runs and keys as it takes, however many wait or sleep: it goes from one key
+ *     with due runs to the next, and reads a bounded number of runs whose slots are taken.
  */
 
 import type { FairTurns } from "./fair-turns.ts";
@@ -22,7 +22,7 @@ export interface Lane {
 export interface DueRunsIndex<Run> {
   /** The first key of `fair` with due runs that sorts after this one; the first of all for `null`. */
   nextFair(workflow: string, after: string | null): string | null;
-  /** Runs of a lane in their order, at most so many. */
+  /** Runs of a lane in their order, at most this many. */
   due(lane: Lane, most: number): readonly Run[];
   /** The same of one slot. */
   dueOfSlot(lane: Lane, slot: string, most: number): readonly Run[];
@@ -39,15 +39,15 @@ export interface AboutRun extends Pick<RunFlow, "slot" | "fair" | "weight"> {
   readonly order: number;
 }
 
-/** The runs of a lane that are looked at for each that is wanted, while there are several lanes. */
+/** The runs of a lane that are read for each that is wanted, while there are several lanes. */
 const firstLook = 8;
-/** Runs whose slots are taken that a claim passes over before it looks at slots instead. */
+/** Runs whose slots are taken that a claim passes over before it goes by slots instead. */
 const passedOver = 200;
-/** Lanes and slots that a claim looks at in vain. */
+/** Lanes and slots that a claim may read in vain. */
 const vainLooks = 50;
 
 /**
- * The runs that a claim takes; `turn` is the workflow whose turn is first. With `peek` they are only looked at, and whose
+ * The runs that a claim takes; `turn` is the workflow whose turn is first. With `peek` they are only read, and whose
  * turn it is does not change.
  */
 export function claimInOrder<Run>(
@@ -86,7 +86,7 @@ class WorkflowClaim<Run> {
   readonly #limit: number | undefined;
   readonly #most: number;
   readonly #turns: FairTurns;
-  /** Free slots, as far as they were looked at. */
+  /** Free slots, as far as they were counted. */
   readonly #free = new Map<string, number>();
   readonly #taken = new Map<number, Run>();
 
@@ -186,7 +186,7 @@ class WorkflowClaim<Run> {
     return free;
   }
 
-  /** The runs behind those whose slots are taken. Each look begins at another slot. */
+  /** The runs behind those whose slots are taken. Each search begins at another slot. */
   #ofFreeSlots(lane: Lane): Run[] {
     const found: { readonly run: Run; readonly about: AboutRun }[] = [];
     let looks = this.#most + vainLooks;

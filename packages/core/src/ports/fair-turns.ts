@@ -5,10 +5,10 @@ import type { RunFlow } from "./storage.ts";
 /** Whose turn it is among the keys of `fair`, by workflow. Each process has turns of its own. */
 export class FairTurns {
   readonly #turns = new Map<string, { fair: string; left: number }>();
-  /** By workflow, the slot after which the next look at slots begins. */
+  /** By workflow, the slot after which the next search by slots begins. */
   readonly slots = new Map<string, string>();
 
-  /** The key that was served last, and how many more of its runs are in its turn. */
+  /** The key that was served last, and how many more of its runs belong to its turn. */
   of(workflow: string): { readonly fair: string; readonly left: number } | undefined {
     return this.#turns.get(workflow);
   }

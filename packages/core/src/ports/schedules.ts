@@ -8,7 +8,7 @@ export interface StoredSchedule {
   readonly name: string;
   /** The workflow whose runs it starts. */
   readonly workflow: string;
-  /** When a worker should look at it next; `null` while there is nothing to do. */
+  /** When a worker should check it next; `null` while there is nothing to do. */
   readonly dueAt: number | null;
   /** Chosen by the writer, and never used twice. */
   readonly version: string;

@@ -90,7 +90,7 @@ export function keepReport(head: RunHead, report: unknown): RunHead {
   return report === undefined ? head : { ...head, report };
 }
 
-/** The place of a run in the order of due runs: a priority is so many seconds earlier. `null` for one that is never due. */
+/** The place of a run among due runs. A priority moves it this many seconds earlier. `null` for one that is never due. */
 export function dueOrder({ dueSince, flow }: Pick<RunHead, "dueSince" | "flow">): number | null {
   return dueSince === null ? null : dueSince - 1_000 * (flow?.priority ?? 0);
 }

@@ -25,7 +25,7 @@ export interface BlockedNote {
 export interface RunFlow {
   /** The slots that the run takes one of while it is driven: the key of the `concurrency` of its workflow. */
   readonly slot?: string;
-  /** The run is taken as if it had become due so many seconds earlier; 0 when it is missing. */
+  /** The run is taken as if it had become due this many seconds earlier; 0 when it is missing. */
   readonly priority?: number;
   /** Due runs of the workflow with different texts are taken in turn; empty when it is missing. */
   readonly fair?: string;
@@ -156,7 +156,7 @@ export interface ListQuery {
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
   /**
-   * Only runs that have ended, before this time. Those that ended first come first, where the storage has them
+   * Only runs that have ended, before this time. Runs that ended first come first, where the storage has them
    * in that order.
    */
   readonly endedBefore?: number | undefined;
@@ -279,7 +279,7 @@ export interface Storage {
   /**
    * Deletes runs, as `delete` does, in their order: those that are still as these heads say (status, creation,
    * time of the last batch). Returns the locators of those that it deleted. All of them go in one commit, where
-   * the storage has such. Without it, runs are looked at and deleted one by one.
+   * the storage has such. Without it, runs are read and deleted one by one.
    */
   deleteUnchanged?(heads: readonly RunHead[]): Promise<readonly string[]>;
   /**
@@ -294,7 +294,7 @@ export interface Storage {
   takeTurn?(name: string, owner: string, ttlMs: number): Promise<boolean>;
   /**
    * Batches from the beginning of the current chapter on; `from` is its position. Without it, a run is read
-   * from its first batch. With `back`, those of the chapter so many before the current one, and the batch after
+   * from its first batch. With `back`, those of the chapter this many before the current one, and the batch after
    * it; a storage that always returns the current chapter costs readers of earlier ones a read of all batches.
    */
   readChapter?(locator: string, back?: number): Promise<ReadReply & { readonly from: number }>;
