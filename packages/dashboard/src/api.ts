@@ -233,6 +233,6 @@ export type Purge = Purged & { readonly dryRun: boolean };
 export interface ActionReply {
   /** In one sentence, for people. */
   readonly message: string;
-  /** The run to look at now: a fork, the same run, or "" when it is about none. */
+  /** The run to open now: a fork, the same run, or "" when it is about none. */
   readonly runId: string;
 }

@@ -1,8 +1,8 @@
 /**
  * Notices changes for pages that are open. Proven in test/live.test.ts.
  *
- * live.1. The list is looked at once for all open pages, and not at all when there are none.
- * live.2. A new page is told to look once more after its watch has begun, so that no change falls in between.
+ * live.1. The list is polled once for all open pages, and not at all when no page is open.
+ * live.2. A new page is asked to read once more after its watch has begun, so that no change falls in between.
  * live.3. A run is watched by `storage.changed`, or by polling where the storage has no such member.
  */
 
@@ -20,7 +20,7 @@ export class Live {
   readonly #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #seen = "";
-  /** Pages that have not been told to look once more. */
+  /** Pages that have not been asked yet to read once more. */
   readonly #fresh = new Set<() => void>();
 
   constructor(app: App) {
@@ -52,7 +52,7 @@ export class Live {
       this.#fresh.clear();
       this.#seen = seen;
     } catch {
-      // The storage is not available now. The next look tells.
+      // The storage is not available now. The next poll will show.
     }
     if (this.#listeners.size > 0) this.#plan();
   }

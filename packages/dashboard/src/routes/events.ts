@@ -61,7 +61,7 @@ async function* runTexts({ app }: Service, runId: string, signal: AbortSignal): 
     const now = `${length} ${blocked?.since ?? ""}`;
     if (now !== seen) yield eventText("run", { length });
     seen = now;
-    // A note does not grow the journal, so the run is also looked at now and then.
+    // A note does not grow the journal, so the run is also read now and then.
     const pause = AbortSignal.any([
       signal,
       AbortSignal.timeout(storage.changed === undefined ? pollMs : 5 * pollMs),

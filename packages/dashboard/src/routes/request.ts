@@ -27,7 +27,7 @@ export async function reasonIn(request: Request): Promise<string | undefined> {
   return textIn(await readBody(request, ["reason"]), "reason") || undefined;
 }
 
-/** What an action did, in one sentence, and the run to look at now. */
+/** What an action did, in one sentence, and the run to open now. */
 export function said(message: string, runId = "", status = 200): Response {
   const reply: ActionReply = { message, runId };
   return json(status, status < 400 ? reply : { error: { code: "refused", message } });

@@ -24,7 +24,7 @@ const statuses: readonly RunStatus[] = [
 ];
 const urgent: readonly RunStatus[] = statuses.slice(0, 5);
 
-/** How many heads one request looks at, when it searches. */
+/** How many heads one request reads at most, when it searches. */
 const mostScanned = 5_000;
 const scanPage = 500;
 
