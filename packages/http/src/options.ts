@@ -51,12 +51,12 @@ export interface Action {
   readonly forkId?: string;
   /** Given for a `fork` with edits: the keys whose outputs it replaces. */
   readonly edits?: readonly string[];
-  /** Those of `edits` that are suspend points. The edit answers them, so `resume` is asked besides `fork`. */
+  /** The suspend points among `edits`. The edit answers them, so `resume` is asked besides `fork`. */
   readonly waits?: readonly string[];
 }
 
 /**
- * Decides about a request: true allows it, false answers 403, a Response is sent as it is. Look at headers
+ * Decides about a request: true allows it, false answers 403, a Response is sent as it is. Read headers
  * only, because the body may have been read. `tokens` is asked besides `read`, and decides whether the answer
  * contains resume tokens. `resume` is asked besides `fork`, if the fork answers suspend points by edits.
  */

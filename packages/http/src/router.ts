@@ -23,7 +23,7 @@ export type Routes<Route> = readonly (readonly [path: string, byMethod: Readonly
 
 /**
  * The route of a request below `basePath`; refuses an unknown path, another method and an invalid run id. `known` is
- * called with a path of the table before the method and the id are looked at.
+ * called with a path of the table before the method and the id are checked.
  */
 export function findRoute<Route>(
   routes: Routes<Route>,

@@ -31,7 +31,7 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
   const no = await refuse(service, request, action);
   if (no !== null) return no;
-  // What is no valid tag is refused by the library, as `invalid-options`.
+  // The library refuses invalid tags, as `invalid-options`.
   const tags = members["tags"] as Readonly<Record<string, string>> | undefined;
   const options = startOptions(members);
   const run = await asBody(app.start(workflow, members["input"], { id, tags, ...options }), options);

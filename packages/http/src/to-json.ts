@@ -10,8 +10,8 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 const mostNodes = 1_000_000;
 
 /**
- * Turns a value of a journal into plain JSON, for reading. What JSON cannot express is replaced by the
- * nearest form, and cannot be turned back.
+ * Turns a value of a journal into plain JSON, for reading. A value that JSON cannot express is replaced by
+ * the nearest form, and cannot be turned back.
  */
 export function toJson(value: unknown): Json {
   return new Converter().convert(value);
