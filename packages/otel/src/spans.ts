@@ -108,7 +108,7 @@ class Spans {
     });
   }
 
-  /** What came from the journal was exported when it was recorded; the span of the drive has the number of such steps. */
+  /** A replayed step was exported when it was recorded. The span of the drive has the number of such steps. */
   step(event: StepEvent): void {
     if (event.replayed) return;
     const ids = this.#idsOf(event);

@@ -20,7 +20,7 @@ export interface TelemetryOptions {
 
 /** Options of `observe`. */
 export interface ObserveOptions {
-  /** The storage is asked at most once in so many milliseconds; 15,000 by default. */
+  /** The storage is asked at most once within this time, in milliseconds; 15,000 by default. */
   readonly everyMs?: number | undefined;
   /** How many runs each gauge counts at most; 1,000 by default. */
   readonly most?: number | undefined;
