@@ -108,7 +108,7 @@ function usualValues(request: AppendRequest, process: string): unknown[] {
   return [...usualColumns.map(([, of]) => of(request)), process];
 }
 
-/** The statement to prepare for the step of a lone run under its lease; `null` when these are no such step. */
+/** The statement to prepare for the step of a lone run under its lease; `null` when these requests are anything else. */
 export function preparedAppend(
   requests: readonly AppendRequest[],
   { schema, process, now, isAsync }: AppendContext,
@@ -174,7 +174,7 @@ function plainName(of: Numbered): string {
 /** From this many batches on, planning one statement costs less than calling a function for each. */
 const crowd = 8;
 
-/** True for what the function assumes unless it is told otherwise. */
+/** True for the values that the function assumes by default. */
 function isUsual({ head }: AppendRequest): boolean {
   return head.status === "running" && head.wakeAt === 0 && head.ancestors.length === 0;
 }

@@ -4,9 +4,9 @@
  *
  * due.1. A waiting worker is released exactly once: a run is due, the call was aborted, the storage was closed, or the
  *     database cannot be read. Nothing of it is left: no timer, no listener.
- * due.2. At most one query of a set is under way. What comes while it is under way leads to one more.
+ * due.2. At most one query of a set is under way. Signs that come while it is under way lead to one more.
  * due.3. The database is asked now and then without any sign, because a notification may be lost, and because the death of
- *     a driver writes nothing. A driver of this host is looked at more often, without a query.
+ *     a driver writes nothing. A driver of this host is checked more often, without a query.
  */
 
 /** Which runs a worker waits for. */

@@ -121,7 +121,7 @@ async function migrateWith(
   await client.query("COMMIT");
 }
 
-/** Read from the tables of the catalog: what a session has looked up before in other ways, it may still remember. */
+/** Read from the tables of the catalog, because a session may still remember results that it got in other ways before. */
 const hasTable = (schema: string, table: string): string =>
   `EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = ${schema} AND c.relname = '${table}')`;

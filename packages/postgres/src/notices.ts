@@ -1,5 +1,5 @@
 /**
- * Notifications between processes. They only say where to look (law 7): a lost one costs time, and nothing else.
+ * Notifications between processes. They only say what to read (law 7): a lost one costs time, and nothing else.
  *
  * notices.1. A notification is sent after its commit, in a statement of its own that does not wait for the disk. Postgres
  *     keeps one lock for all notifications until their transaction ends, so they must not be part of an append.

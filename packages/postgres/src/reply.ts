@@ -1,4 +1,4 @@
-/** The reply to a read, made from its rows. What is missing is damage, never a short reply. */
+/** The reply to a read, made from its rows. A missing row means damage, and never makes a short reply. */
 
 import { DurableError, type ReadReply } from "@durable/core";
 import { headOf, noteOf, type WholeRow } from "./rows.ts";

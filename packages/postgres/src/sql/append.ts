@@ -4,7 +4,8 @@
  * append-sql.1. Every batch is checked before anything of it is written, so a refused one changes nothing. The others of
  *     its group are not affected.
  * append-sql.2. Runs are locked in the order of the calls, which callers sort. Blobs are locked in the order of their
- *     names. What still meets in a deadlock is rolled back by Postgres, and the caller tries again.
+ *     names. If a deadlock still happens, Postgres rolls one of the transactions back, and its caller tries
+ *     again.
  * append-sql.3. A blob that an append names is locked until the commit, so that a deletion cannot remove it in between.
  *     The same holds for the ancestors of a new fork.
  */

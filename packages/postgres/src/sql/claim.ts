@@ -4,7 +4,7 @@
  *
  * claim-sql.1. A claim takes no lock that others wait for. Candidates are found without locks, more than are asked for, and
  *     the first that no other claim has locked are taken. Whether a slot is free is decided by the lease.
- * claim-sql.2. A claim costs what it takes: it goes from one key, or slot, with due runs to the next, and looks at a bounded
+ * claim-sql.2. A claim costs what it takes: it goes from one key, or slot, with due runs to the next, and reads a bounded
  *     number of runs whose slots are taken. Runs that are asleep cost nothing.
  * claim-sql.3. A claim needs no wait for the disk: without it, the runs are claimed again.
  */
@@ -35,7 +35,7 @@ function waitingRuns(schema: string, { columns, where, order, limit }: Waiting):
       (SELECT o.* FROM unnest(versions) AS v (version) CROSS JOIN LATERAL ${part("r.version = v.version")} AS o)`;
 }
 
-/** Runs whose time has come are asleep no longer. Those that another claim wakes up are left to it. */
+/** Runs whose time has come are asleep no longer. Runs that another claim wakes up are left to it. */
 const wakeUp = (schema: string): string => `
 CREATE FUNCTION ${schema}.wake_up(workflows text[], due_at float8) RETURNS void
 LANGUAGE plpgsql ${planned} AS $$
@@ -111,7 +111,7 @@ const inTurns = (schema: string): string => `
       WHERE most_of IS NULL OR r.slot IS NULL OR r.in_slot <= most_of - coalesce(t.used, 0) ORDER BY r.place LIMIT wide),
     (SELECT max(d.at) FROM due d) INTO found, most_seen;`;
 
-/** Runs of slots that are free, behind those whose slots are taken. Each look begins at another slot. */
+/** Runs of slots that are free, behind those whose slots are taken. Each search begins at another slot. */
 const bySlots = (schema: string): string => {
   const next = (after: string): string =>
     `(SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.fair = k.key AND r.slot IS NOT NULL

@@ -52,7 +52,7 @@ BEGIN
 ${dropUnread(schema)}END $$;
 `;
 
-/** Removes the batches before a position. Returns why it must not, and the id of the run. */
+/** Removes the batches before a position. If that is refused, returns the reason and the id of the run. */
 const dropChapters = (schema: string): string => `
 CREATE FUNCTION ${schema}.drop_chapters(of_locator text, before int) RETURNS TABLE (reason text, of_run text)
 LANGUAGE plpgsql ${planned} AS $$

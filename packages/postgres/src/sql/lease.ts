@@ -9,7 +9,7 @@ const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 
 /**
  * Takes, extends or gives back leases. Returns no row for an unknown run. A row without \`starts\` is a refusal: \`held_by\`
- * is the process that has the lease, so that the caller can look whether it is alive.
+ * is the process that has the lease, so that the caller can check whether it is alive.
  */
 const lease = (schema: string): string => `
 CREATE FUNCTION ${schema}.lease(

@@ -115,8 +115,9 @@ const hasTag = (schema: string, [name, value]: readonly [string, string], bind: 
   `EXISTS (SELECT FROM ${schema}.tags t WHERE t.name = ${bind(put(name), "text")} AND t.value = ${bind(put(value), "text")} AND t.run = r.id)`;
 
 /**
- * Where a search begins, and its order. Runs of a tag are read in the order of the list. Those of a time or a text are
- * found first and then sorted: in the order of their numbers, all runs would be read until enough of them fit.
+ * Where a search begins, and its order. Runs of a tag are read in the order of the list. Runs of a time or a
+ * text are found first and then sorted. Read in the order of their numbers, all runs would be read until enough of them
+ * fit.
  */
 function sourceOf(
   schema: string,

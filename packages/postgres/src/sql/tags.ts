@@ -4,7 +4,7 @@
  * tags-sql.1. Tags are in a table of their own, in the order of lists. The row of a run has them as one text that is in no
  *     index, so that a step stays a cheap (HOT) update.
  * tags-sql.2. Tags and versions are written with the first batch, with one that begins a chapter, and with one whose tags
- *     are new. Any other append does not look at them.
+ *     are new. Any other append does not read them.
  */
 
 import { planned } from "./clock.ts";
