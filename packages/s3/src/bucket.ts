@@ -1,7 +1,7 @@
 /**
  * A bucket of an S3-compatible store, over `fetch`. Status codes have these meanings:
  *
- * 412        there is an object already. It may be one's own: the storage looks.
+ * 412        there is an object already. It may be one's own: the storage reads it to find out.
  * 409        two writes met and neither was decided: ask again.
  * 408, 429, 5xx, no answer, 200 without an ETag        not known: ask again. A connection that broke is tried again
  *            in request.ts first.

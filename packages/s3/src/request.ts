@@ -4,8 +4,8 @@
  * Q1. Every operation of a bucket may be sent twice with the same bytes: reads, lists, deletes and puts leave the same
  *     behind, and a conditional write that finds its own object is answered as if it were another's. The storage
  *     distinguishes them by the id in the record.
- * Q2. What cannot be sent through in a few attempts is `storage-busy`: the outcome is unknown, and the caller may ask
- *     again. A time-out is not repeated here, because it took long already.
+ * Q2. A request that does not get through in a few attempts is `storage-busy`: its outcome is unknown, and the caller
+ *     may ask again. A time-out is not repeated here, because it took long already.
  */
 
 import { DurableError, systemWorld } from "@durable/core";
@@ -106,7 +106,7 @@ export class Requests {
         method,
         headers: signed,
         ...(text === undefined ? {} : { body }),
-        // A redirect would take the signature to somebody else.
+        // A redirect would take the signature to another server.
         redirect: "manual",
       },
     };
