@@ -53,7 +53,7 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const secret = "a secret for replays";
   const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
   const outcome = await world.run(app.advance(run.runId));
-  // Work that the run did not wait for has no record. What follows from its end is new work, and not the same again.
+  // Work that the run did not wait for has no record. Work that follows from its end is new, and not the same again.
   const { abandoned = [] } = end;
   const recorded = new Set(run.batches.flatMap(({ entries }) => entries.map(({ key }) => key)));
   const again = ran.filter(

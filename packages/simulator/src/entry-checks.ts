@@ -136,7 +136,7 @@ function wrongPlace(
 /**
  * I6: answers are judged in their order, and no timer fires and no run parks before a recorded answer to an open wait is
  * judged. Code behind a foreign await has not reached its wait: timers fire, and it parks, with a time at which it is
- * looked at again.
+ * checked again.
  */
 function judgeOrder(history: History, where: string, entries: readonly Placed[], from: number): void {
   const open = new Set<string>();
@@ -145,7 +145,7 @@ function judgeOrder(history: History, where: string, entries: readonly Placed[],
     const { kind, wait = "" } = entry;
     // The code is over, so no answer is judged any more.
     if (endsCode(kind)) return;
-    // What a retry takes back has no answers.
+    // A wait that a retry takes back has no answers.
     if (kind === "run.retried") unjudged.clear();
     const left = unjudged.get(wait) ?? [];
     if (index >= from) {

@@ -20,7 +20,7 @@ export function isExempt(history: History, run: RunLog): boolean {
 }
 
 function isStuck(history: History, run: RunLog): boolean {
-  // What a storage forgot may leave a journal, and so every fork of it, that cannot be read.
+  // Without a batch that the storage forgot, a journal, and so every fork of it, may be unreadable.
   if (history.blocked.has(run.runId) || history.lineage(run).some(({ tainted }) => tainted)) return true;
   // A child cannot report its end to such a journal.
   if (run.above?.tainted === true) return true;

@@ -24,7 +24,7 @@ export function judgePaused(process: Process, pass: ReplayPass, { run, leased }:
   const since = history.leases.since(run.locator);
   if (pass.firstBodyAt < since) pass.firstBodyAt = process.scheduler.now;
   if (!told.paused.has(run.workflow)) return;
-  // What arrives between the look and the first work of a drive is noticed by the next look.
+  // A pause that arrives between the check and the first work of a drive is noticed by the next check.
   const knewBefore = told.at < since || told.at > pass.firstBodyAt;
   if (knewBefore) history.violate("I32", `${begins}, and knows that ${run.workflow} is paused`);
 }

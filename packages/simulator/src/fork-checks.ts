@@ -139,7 +139,7 @@ function settledUpTo(history: History, run: RunLog, upTo: number): Map<string, S
   );
   for (const { entry, seq } of placed(run)) {
     const { kind, key, after = 0, edits = [] } = entry;
-    // What was recorded while the run was undone belongs to it alone.
+    // Entries that were recorded while the run was undone belong to it alone.
     if (endsCode(kind)) break;
     // A call that had not settled in the parent settles where the fork begins, if its value is given.
     for (const { key: edited, open } of edits)

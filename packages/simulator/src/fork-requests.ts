@@ -77,7 +77,7 @@ function callsOf(entries: Awaited<ReturnType<Run["entries"]>>): RecordedCall[] {
   for (const entry of entries) {
     if (!("key" in entry) || /^(parallel|race)\./.test(entry.kind)) continue;
     const { key, kind } = entry;
-    // The deadline of a call is no place to fork at.
+    // A fork cannot begin at the deadline of a call.
     if (key.endsWith("[]/deadline")) continue;
     const settled = isSettlement(kind) || calls.get(key)?.settled === true;
     calls.set(key, { key, kind: kind.slice(0, kind.indexOf(".")), settled });

@@ -241,7 +241,7 @@ export class History {
       status: "running",
       deleted: false,
       deletedAt: Number.POSITIVE_INFINITY,
-      // What a fork reads may be gone before the fork lands.
+      // The batches that a fork reads may be gone before the fork lands.
       tainted: this.forgotten.has(locator) || earlier?.tainted === true || parentLog?.deleted === true,
     };
     if (earlier !== undefined) this.#continued(earlier);

@@ -104,7 +104,7 @@ export function cleanUpMsOf({ flows }: Plan, slackMs: number): number | null {
   return flows.map(({ tree }) => found(tree)).find((ms) => ms !== undefined) ?? null;
 }
 
-/** The longest pause between two looks of a step that waits for a permit, with room for its requests. */
+/** The longest pause between two attempts of a step to get its permit, with room for its requests. */
 const permitMs = 1_000;
 
 /** Runs when a body under a limit starts, after `called`, while others are under way. */

@@ -60,7 +60,7 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
   if (!network.healed) return;
   const killer = history.run(runId)?.workflow === "killer";
   if (DurableError.is(error, "poison") && !killer) {
-    // The run met too many crashes of other runs. An operator who has looked at it advances it.
+    // The run met too many crashes of other runs. An operator inspects it and then advances it.
     history.meet("a run blocked by crashes of others");
     advanceAsOperator(cluster, runId);
   } else if (DurableError.is(error, "poison") || isFinal(cluster, history.run(runId), error)) {
@@ -91,7 +91,7 @@ function advanceAsOperator(cluster: Cluster, runId: string): void {
  */
 export function noteWarning(cluster: Cluster, message: string): void {
   const { history, network } = cluster;
-  // A parent that looks at its child again and again keeps others from finding out that the child is blocked.
+  // A parent that checks its child again and again keeps others from finding out that the child is blocked.
   const [, child = ""] = /^child .* is blocked: Run (\S+) does not fit this code/.exec(message) ?? [];
   if (child !== "") return noteBlocked(cluster, child, new DurableError("diverged", message));
   const [, parent = ""] = /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];

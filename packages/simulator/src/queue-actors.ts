@@ -23,7 +23,7 @@ export function queuersOf(cluster: Cluster): Actor[] {
         history.queued.push({ start, runId: run.id });
         history.say(process.name, `${start.name} got ${run.id}`);
         if (start.priority !== undefined) history.meet("a start with a priority");
-        // Some callers look at the run at once.
+        // Some callers read the outcome at once.
         if (process.random.chance(0.3)) judgeOutcome(cluster, await run.outcome());
       } catch (error) {
         judgeFailure(cluster, process.name, error);

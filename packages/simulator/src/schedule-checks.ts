@@ -60,7 +60,7 @@ export class ScheduleDisk {
   readonly #kept = new Map<string, Kept>();
   /** Ids of the runs of all ticks that were decided. */
   readonly #decided = new Set<string>();
-  /** Those of them whose schedule was deleted before the run began. */
+  /** The decided runs whose schedule was deleted before they began. */
   readonly #deleted = new Set<string>();
   /** When each schedule was last deleted. */
   readonly #deletedAt = new Map<string, number>();

@@ -37,7 +37,7 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
   if (!undoes && hasOneJournal(process, run) && process.knows(run, "cancelling"))
     history.violate("I9", `${where} after it read that the run is cancelled`);
   judgeEnds(history, process, pass, where);
-  // What began in a lost branch is undone, too.
+  // Work that began in a lost branch is undone, too.
   if (pass.isLost(key) && !undoes) history.violate("I9", `${where}in a group that is already decided`);
   // The driver has checked its lease in this turn, in the middle of which the lease may expire.
   if (process.clockAtTurn >= process.leasedUntil(run.locator))

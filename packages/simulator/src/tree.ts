@@ -202,7 +202,7 @@ export function swapsNames(tree: Tree, differs: (node: Tree) => boolean): boolea
     const taken = new Set(strands.filter((_, other) => other !== at).flatMap(namesIn));
     return hasNode(strand, differs) && namesIn(strand).some((name) => taken.has(name));
   });
-  // What loses a plain race goes on beside all that comes after it.
+  // The loser of a plain race goes on beside all that comes after it.
   if (swaps || (tree.kind === "race" && tree.plain && hasNode(tree, differs))) return true;
   return !isOwnRun(tree) && childrenOf(tree).some((node) => swapsNames(node, differs));
 }
@@ -228,7 +228,7 @@ function hasNode(tree: Tree, is: (node: Tree) => boolean): boolean {
   return is(tree) || (!isOwnRun(tree) && childrenOf(tree).some((node) => hasNode(node, is)));
 }
 
-/** What is below it is in a run of its own. */
+/** The nodes below it are in a run of their own. */
 function isOwnRun({ kind }: Tree): boolean {
   return kind === "child" || kind === "spawn";
 }

@@ -1,7 +1,7 @@
 /**
  * Checks on runs that undo what they did, from their batches alone.
  *
- * I16. What has begun is undone after a failure and after a cancel, and never after a completion.
+ * I16. Work that has begun is undone after a failure and after a cancel, and never after a completion.
  *
  * - Nothing is undone before the entry that ends the code, and only what began before it.
  * - The latest is undone first, each once, and the end comes after the last.
