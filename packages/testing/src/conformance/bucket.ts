@@ -27,7 +27,7 @@ export interface BucketConformanceOptions {
   readonly faults?: readonly BucketFault[] | "all" | undefined;
   /** Leaves out tests with hundreds of objects, for buckets behind a network. */
   readonly brief?: boolean | undefined;
-  /** Runs one in so many tests of the storage contract; all by default. */
+  /** Runs one test of the storage contract in this many; all by default. */
   readonly sample?: number | undefined;
 }
 

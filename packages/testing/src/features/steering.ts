@@ -1,4 +1,4 @@
-/** What operators do with runs and workflows: pause, retry, cancel, purge, and look at what is blocked. */
+/** What operators do with runs and workflows: pause, retry, cancel, purge, and inspect what is blocked. */
 
 import { durable, FatalError, type App } from "@durable/core";
 import { expect } from "vitest";

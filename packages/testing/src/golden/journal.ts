@@ -61,7 +61,7 @@ interface RawEntry {
 
 /**
  * Reads the journal of a run for `replayGolden`. The result is plain JSON: write it to a file. It contains
- * what the steps returned, so look at it before you commit it.
+ * what the steps returned, so review it before you commit it.
  */
 export async function recordGolden(
   storage: Storage,

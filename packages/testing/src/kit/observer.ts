@@ -60,7 +60,7 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
     get: (target, property): unknown => {
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value !== "function" || typeof property !== "string") return value;
-      // A report is no call that others wait for, and its argument is not a name.
+      // A report is not a call that others wait for, and its argument is not a name.
       if (property === "report") return (...args: readonly unknown[]) => Reflect.apply(value, target, args);
       const known = wrappers.get(property) ?? method(property, value as AnyFunction);
       wrappers.set(property, known);

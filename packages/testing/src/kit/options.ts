@@ -58,8 +58,8 @@ export interface CrashSettings<Output> {
   /** How the run is expected to end; `completed` by default. */
   readonly ends?: "completed" | "failed" | "cancelled" | undefined;
   /**
-   * Clocks and random sources that workflow code may read outside of steps, for example in a logger. Those that the AI
-   * SDK reads for itself are allowed anyway.
+   * Clocks and random sources that workflow code may read outside of steps, for example in a logger. The ones that the
+   * AI SDK reads for itself are allowed anyway.
    */
   readonly allow?: readonly AmbientName[] | undefined;
   /** Hooks of the app in every process. */
