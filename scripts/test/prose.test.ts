@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { proseOf, textsOf } from "../lib/prose-texts.ts";
+import { commentsOf, proseOf, textsOf } from "../lib/prose-texts.ts";
 import { checkProse, habitsIn, type Allowed } from "../lib/prose.ts";
 
 const at = (file: string, source: string): string[] =>
@@ -113,6 +113,101 @@ describe("P1 texts of a source", () => {
       'const j = (k) / 2; const l = "somebody asks" + `/`;',
     ].join("\n");
     expect(at("a.ts", source)).toEqual(["3 told", "4 somebody"]);
+  });
+});
+
+describe("P4 a habit in a comment", () => {
+  const file = "packages/core/src/a.ts";
+
+  it.each([
+    ["A chapter ends. What was dropped stays.", "What"],
+    ["law.2. What a fork reads is kept.", "What"],
+    ["What was dropped long ago is removed.", "What was dropped long ago is"],
+    ["What is kept counts.", "What is kept counts"],
+    ["What a hook returns is not awaited.", "What a hook returns is"],
+    ["What it used was paid for.", "What it used was"],
+    ["What a fork has inherited was spawned before.", "What a fork has inherited was"],
+    ["What this part reads, the program has not seen.", "What this part reads, the"],
+    ["Those of earlier chapters are found by their link.", "Those of"],
+    ["Runs are listed. Those that wait come first.", "Those that"],
+    ["A prompt that is no list is refused.", "is no list"],
+    ["They are no orphans.", "are no orphans."],
+    ["A worker looks when a run has stopped.", "looks"],
+    ["The run is looked at again.", "looked"],
+    ["The last look for due runs failed.", "last look"],
+    ["Another process checks after so long.", "so long"],
+    ["After so many rounds it yields.", "so many"],
+    ["Each is copied in its turn.", "in its turn"],
+    ["Others are at it as well.", "are at it"],
+    ["The next poll tells.", "next poll tells"],
+  ])("%s", (text, found) => {
+    expect(at(file, `/** ${text} */`)).toEqual([`1 ${found}`]);
+    expect(at(file, `f(); // ${text}`)).toEqual([`1 ${found}`]);
+  });
+
+  it.each([
+    "What a fork reads.",
+    "What a run was started with.",
+    "What workers are kept to.",
+    "What one invocation may spend.",
+    "What is known about an attempt that began and whose end was not recorded.",
+    "What a batch that is not plain may have.",
+    "The first part. What now?",
+    "Options of the app: those of the host, and a version.",
+    "There is no driver, as if there were no worker.",
+    "It is no longer read, and is no more than a hint.",
+    "The id is looked up; any look-up may fail; core can look it up.",
+    "A worker looks for due runs. It looks like an answer, and must not look open.",
+    "One that was granted so long ago may have ended. There are only so many marks.",
+    "The worker is at its limit.",
+    "The keys are taken in turn.",
+    "`look` is when children are checked, and `What is kept counts` is code.",
+  ])("is not in: %s", (text) => {
+    expect(at(file, `/** ${text} */`)).toEqual([]);
+  });
+
+  it("is found across the lines of a comment, and reported where it begins", () => {
+    const source = [
+      "/**",
+      " * A run. It is",
+      " * no driver.",
+      " *",
+      " * a.1. First. What",
+      " *     follows waits.",
+      " */",
+      "const a = 1;",
+      "// The end was dropped. It is",
+      "// no part of the log.",
+      "const b = `${a /* are at it */}`;",
+    ].join("\n");
+    expect(at(file, source)).toEqual(["2 is no driver.", "5 What", "9 is no part", "11 are at it"]);
+    for (const { text, offset } of commentsOf(source))
+      expect(source.slice(offset, offset + text.length).split("\n")).toHaveLength(text.split("\n").length);
+  });
+
+  it("is looked for in the sources of packages alone, and not in their texts", () => {
+    const comment = "// It is no driver.";
+    expect(at("examples/a/src/a.ts", comment)).toEqual([]);
+    expect(at("packages/core/test/a.ts", comment)).toEqual([]);
+    expect(at(file, 'const a = "It is no driver."; // nobody reads this')).toEqual([]);
+    expect(at("docs/a.md", "It is no driver.")).toEqual([]);
+  });
+
+  it("does not begin a sentence in the middle of separate comments", () => {
+    const source = [
+      "f(); // It ends.",
+      "",
+      "// What a fork reads.",
+      "g(); // Done.",
+      "h(); // What a run has.",
+    ].join("\n");
+    expect(at(file, source)).toEqual([]);
+    expect(commentsOf(source).map(({ text }) => text.trim())).toEqual([
+      "It ends.",
+      "What a fork reads.",
+      "Done.",
+      "What a run has.",
+    ]);
   });
 });
 
