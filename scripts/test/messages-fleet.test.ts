@@ -10,14 +10,16 @@ test(
     const place = await placeOf("sqlite");
     onTestFinished(() => place.close());
     // Each is a process, and so is the one after a kill.
-    const [runs, messages, senders, kills] = inject("full") ? [40, 3_200, 4, 4] : [6, 240, 2, 2];
+    const [runs, messages, senders, kills, killEveryMs] = inject("full")
+      ? [40, 3_200, 4, 4, 700]
+      : [6, 240, 2, 2, 300];
     const report = await sendMany(place, {
       runs,
       messages,
       senders,
       workers: 2,
       kills,
-      killEveryMs: 700,
+      killEveryMs,
       patienceMs: 200_000,
     });
     expect(report.wrong).toEqual([]);
