@@ -120,7 +120,7 @@ test("a driver whose run was deleted meanwhile does not keep the lease of the ne
     return createApp({ ...base, ...more, workflows: [flow] });
   };
   const storage = replaced(base, { changed: () => new Promise(() => {}) });
-  await appOf(true, { storage, world: frozen as VirtualWorld }).start("job", undefined, { id: "r" });
+  await appOf(true, { storage, world: frozen }).start("job", undefined, { id: "r" });
   await world.advance(32_000);
   const next = appOf(false, {});
   await next.delete("r");
