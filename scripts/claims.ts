@@ -15,15 +15,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import {
-  createApp,
-  createWorker,
-  durable,
-  MemoryStorage,
-  type RunFlow,
-  type RunHead,
-  type Storage,
-} from "@durable/core";
+import { createApp, createWorker, durable, MemoryStorage, type RunHead, type Storage } from "@durable/core";
+import type { RunFlow } from "@durable/core/storage";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { PostgresStorage } from "@durable/postgres";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";

@@ -11,7 +11,8 @@ const limit = 87_600;
 
 const { outputFiles, metafile } = await build({
   stdin: {
-    contents: 'export { createApp, durable, RemoteStorage } from "@durable/core";',
+    contents:
+      'export { createApp, durable } from "@durable/core"; export { RemoteStorage } from "@durable/core/remote";',
     resolveDir: root,
   },
   bundle: true,

@@ -1,6 +1,7 @@
 /** One small workflow on a bucket, and what a runtime is asked to do with it. Nothing here knows which runtime it is. */
 
-import { durable, RemoteStorage, type Bucket, type Outcome } from "@durable/core";
+import { durable, type Outcome } from "@durable/core";
+import { RemoteStorage, type Bucket } from "@durable/core/remote";
 
 export type Asked =
   | { readonly type: "start"; readonly id: string; readonly topic: string }

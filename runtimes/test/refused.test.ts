@@ -1,4 +1,5 @@
-import { durable, RemoteStorage } from "@durable/core";
+import { durable } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { s3Bucket } from "@durable/s3";
 import { afterAll, expect, test } from "vitest";
 import { killPrograms } from "./support/programs.ts";

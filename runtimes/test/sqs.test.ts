@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { RemoteStorage, createApp } from "@durable/core";
+import { createApp } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { s3Bucket } from "@durable/s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SqsQueue } from "../src/sqs.ts";

@@ -16,7 +16,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative, sep } from "node:path";
 import { type Arrow, findCycles } from "./cycles.ts";
-import { arrowComplaint, placeComplaint, seam } from "./floors.ts";
+import { arrowComplaint, placeComplaint, seams } from "./floors.ts";
 import { blankComments, findImports, type Import } from "./imports.ts";
 import { declaredDependencies, listPackages, type Package, type Target } from "./workspace.ts";
 
@@ -28,7 +28,7 @@ const long: readonly string[] = [
   "runs/resume.ts",
   "journal/journal.ts",
   "engine/engine.ts",
-  "worker.ts",
+  "worker/worker.ts",
   "adapters/memory.ts",
 ];
 const core = "@durable/core";
@@ -105,7 +105,9 @@ function complaint({ manifest }: Package, file: string, { specifier }: Import): 
   }
   if (inCore) {
     if (specifier === defaultStorage)
-      return file === seam ? null : `"${specifier}" is for ${seam} alone: ask the host for its storage`;
+      return seams.includes(file)
+        ? null
+        : `"${specifier}" is for ${seams[0]} alone: ask the host for its storage`;
     return `"${specifier}": core imports nothing but its own files; write it here or move this to an adapter`;
   }
   return outsideComplaint(manifest, specifier);

@@ -13,14 +13,14 @@ export const successLine = "every run went well";
 
 /** The names that the body below uses. */
 const used: Readonly<Record<string, readonly string[]>> = {
-  "@durable/core": ["createApp", "durable", "RemoteStorage", "type Context", "type Outcome", "type Storage"],
+  "@durable/core": ["createApp", "durable", "type Context", "type Outcome", "type Storage"],
+  "@durable/core/remote": ["RemoteStorage"],
   "@durable/core/sqlite": ["SqliteStorage"],
   "@durable/core/folder": ["FolderBucket"],
   "@durable/core/encryption": ["aesGcm"],
-  "@durable/core/storage-kit": ["pageSize"],
-  "@durable/core/view": ["viewRun"],
-  "@durable/core/tools": ["replayRun"],
-  "@durable/core/process": ["isDead", "thisProcess"],
+  "@durable/core/storage": ["pageSize", "isDead", "thisProcess"],
+  "@durable/core/inspect": ["viewRun", "replayRun"],
+  "@durable/core/hooks": ["type Hooks"],
   "@durable/cli": ["runCli", "type CliStreams"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/kit": ["isForeign"],

@@ -2,9 +2,9 @@
 
 /** From the roof down. Rooms on one line do not use each other. */
 export const floors: readonly (readonly string[])[] = [
-  ["index.ts"],
-  ["worker.ts", "tools.ts"],
-  ["due-work.ts", "fleet.ts", "purge-work.ts"],
+  ["index.ts", "remote.ts", "storage.ts", "inspect.ts", "hooks.ts"],
+  ["tools.ts"],
+  ["worker"],
   ["app.ts"],
   ["workflow.ts"],
   ["schedules"],
@@ -17,8 +17,8 @@ export const floors: readonly (readonly string[])[] = [
   ["values"],
 ];
 
-/** The one file that reaches an adapter from above, through "#default-storage". */
-export const seam = "src/runs/host.ts";
+/** The files that reach an adapter from above, through "#default-storage": the host, and an entry of the package. */
+export const seams: readonly string[] = ["src/runs/host.ts", "src/storage.ts"];
 
 /** What is wrong with the place of a file of core; null when it is in a room. */
 export function placeComplaint(file: string): string | null {

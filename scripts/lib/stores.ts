@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MemoryBucket, type Bucket } from "@durable/core";
+import { MemoryBucket, type Bucket } from "@durable/core/remote";
 import { FolderBucket } from "@durable/core/folder";
 import { startR2 } from "../../packages/cloudflare/test/support/workerd-bucket.ts";
 import { s3Bucket } from "../../packages/s3/src/index.ts";

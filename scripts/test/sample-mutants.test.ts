@@ -180,7 +180,7 @@ test("every source file is in one area, but for those of the test kit", () => {
   expect(areas.filter((area) => filesOf(root, area).length === 0)).toEqual([]);
   expect(areaOf("packages/testing/src/index.ts")).toBeNull();
   expect(areaOf("packages/core/src/runs/fork.ts")).toBe("forks");
-  expect(areaOf("packages/core/src/worker.ts")).toBe("runs");
+  expect(areaOf("packages/core/src/worker/worker.ts")).toBe("runs");
 });
 
 describe("equivalent mutants", () => {

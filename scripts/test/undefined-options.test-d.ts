@@ -20,7 +20,6 @@ import type {
   AdvanceOptions,
   App,
   AppOptions,
-  BucketQuery,
   CancelOptions,
   ChapterOptions,
   CopyOptions,
@@ -33,7 +32,6 @@ import type {
   FlowStart,
   ForkOptions,
   GroupOptions,
-  Hooks,
   HostOptions,
   JournalOptions,
   LimitOptions,
@@ -43,11 +41,9 @@ import type {
   MemoryStorage,
   OnCancelOptions,
   ParallelOptions,
-  PlanOptions,
   ReadOptions,
   ReceiveOptions,
   RecordOptions,
-  RemoteOptions,
   ResumeOptions,
   RetryError,
   RetryOptions,
@@ -57,7 +53,6 @@ import type {
   SendOptions,
   ScheduleOptions,
   ScheduleQuery,
-  StoredScheduleQuery,
   SpawnOptions,
   StartOptions,
   StepLimit,
@@ -75,11 +70,15 @@ import type {
   WorkerPurge,
   WorkflowOptions,
 } from "@durable/core";
+import type { Hooks } from "@durable/core/hooks";
+import type { PlanOptions } from "@durable/core/inspect";
+import type { BucketQuery, RemoteOptions } from "@durable/core/remote";
+import type { StoredScheduleQuery } from "@durable/core/storage";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
 import type { BackupOptions, CompactOptions, SqliteOptions } from "@durable/core/sqlite";
-import type { ReplayOptions } from "@durable/core/tools";
-import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/view";
+import type { ReplayOptions } from "@durable/core/inspect";
+import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/inspect";
 import type { CliConfig, CliStreams } from "@durable/cli";
 import type {
   HandlerOptions,

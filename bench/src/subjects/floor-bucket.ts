@@ -1,6 +1,6 @@
 /** The least that a journal in a bucket can do: one PUT per step, one at a time. */
 
-import { MemoryBucket } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
 import type { SubjectModule } from "../engine.ts";
 import { entryText } from "./floor-entry.ts";
 import { slowBucket } from "./slow-bucket.ts";

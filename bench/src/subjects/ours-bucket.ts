@@ -1,7 +1,7 @@
 /** Our engine on a bucket whose every request takes some time. Objects are in memory, or in a folder for a later process. */
 
 import { join } from "node:path";
-import { MemoryBucket, RemoteStorage, type Bucket } from "@durable/core";
+import { MemoryBucket, RemoteStorage, type Bucket } from "@durable/core/remote";
 import type { SubjectModule } from "../engine.ts";
 import { ours } from "./ours.ts";
 import { slowBucket } from "./slow-bucket.ts";

@@ -1,6 +1,6 @@
 /** A bucket whose requests take a fixed time, as those to an object store do. */
 
-import type { Bucket } from "@durable/core";
+import type { Bucket } from "@durable/core/remote";
 
 /** Adds so many milliseconds to each request. */
 export function slowBucket(bucket: Bucket, ms: number): Bucket {

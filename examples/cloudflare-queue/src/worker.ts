@@ -5,7 +5,8 @@
 
 import { createBudget, createConsumer, r2Bucket, type Budget } from "@durable/cloudflare";
 import type { Consumer, QueueBinding, QueueMessage, R2Binding } from "@durable/cloudflare";
-import { createApp, RemoteStorage, type App } from "@durable/core";
+import { createApp, type App } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
 import { assertAccess, bodyOf, routeOf, type AccessEnv } from "example-llm/edge";

@@ -4,7 +4,8 @@
  */
 
 import { r2Bucket, type R2Binding } from "@durable/cloudflare";
-import { RemoteStorage, type Outcome, type ResumeResult } from "@durable/core";
+import type { Outcome, ResumeResult } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
 import { assertAccess, bodyOf, routeOf, type AccessEnv } from "example-llm/edge";

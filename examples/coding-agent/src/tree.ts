@@ -1,6 +1,7 @@
 /** Prints the branches as a tree of forks. */
 
-import { lineage, type Lineage, type Workflow } from "@durable/core";
+import type { Workflow } from "@durable/core";
+import { lineage, type Lineage } from "@durable/core/inspect";
 import type { Terminal } from "example-llm";
 import type { Ending } from "./agent.ts";
 import type { Branch } from "./candidate.ts";

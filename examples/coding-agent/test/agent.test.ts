@@ -3,7 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lineage, MemoryStorage, type Workflow } from "@durable/core";
+import { MemoryStorage, type Workflow } from "@durable/core";
+import { lineage } from "@durable/core/inspect";
 import { questionOf, scriptedModel, type Script } from "example-llm";
 import { afterAll, describe, expect, test } from "vitest";
 import { bestOf, createAgent, type Ending, type Verdict } from "../src/agent.ts";

@@ -5,18 +5,16 @@
 
 import {
   createApp,
-  diff,
   DurableError,
   fork,
-  lineage,
   type ForkOptions,
   type Outcome,
-  type Prices,
   type ResumeStatus,
   type Run,
   type SuspendPoint,
   type Workflow,
 } from "@durable/core";
+import { diff, lineage, type Prices } from "@durable/core/inspect";
 import {
   chooseModel,
   closingLine,

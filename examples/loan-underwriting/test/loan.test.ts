@@ -1,4 +1,5 @@
-import { diff, fork, MemoryStorage, type ForkOptions, type Run, type Workflow } from "@durable/core";
+import { fork, MemoryStorage, type ForkOptions, type Run, type Workflow } from "@durable/core";
+import { diff } from "@durable/core/inspect";
 import { scriptedModel, type Watcher, watched, type Script } from "example-llm";
 import { describe, expect, test } from "vitest";
 import { forks } from "../src/desk.ts";

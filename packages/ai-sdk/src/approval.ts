@@ -4,13 +4,8 @@
  * test/tools.test.ts.
  */
 
-import {
-  fingerprint,
-  type Context,
-  type Duration,
-  type SchemaResult,
-  type StandardSchema,
-} from "@durable/core";
+import type { Context, Duration, SchemaResult, StandardSchema } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 

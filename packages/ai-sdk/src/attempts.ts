@@ -4,7 +4,7 @@
  * which parks the run. Proven in test/differential.
  */
 
-import { nextAttemptAt, retryPolicy } from "@durable/core";
+import { nextAttemptAt, retryPolicy } from "@durable/core/storage";
 import type { Call } from "./call.ts";
 import { abortedBy, callFailure } from "./errors.ts";
 

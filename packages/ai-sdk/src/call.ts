@@ -9,7 +9,8 @@
  * Proven in test/names.test.ts.
  */
 
-import { fingerprint, type RetryOptions } from "@durable/core";
+import type { RetryOptions } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 import { asked, questionOf, type Question } from "./question.ts";

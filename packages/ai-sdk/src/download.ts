@@ -7,7 +7,8 @@
  * Proven in test/download.test.ts.
  */
 
-import { DurableError, fingerprint, type RetryOptions } from "@durable/core";
+import { DurableError, type RetryOptions } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { final, keptError, restoredError } from "./errors.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";

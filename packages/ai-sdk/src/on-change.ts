@@ -9,7 +9,8 @@
  * Proven in test/changes.test.ts.
  */
 
-import { DurableError, type ByContent, type Context, type Unclaimed } from "@durable/core";
+import { DurableError, type Context } from "@durable/core";
+import type { ByContent, Unclaimed } from "@durable/core/storage";
 import type { Call } from "./call.ts";
 import { partsOf, type Part, type PartChunk } from "./chunks.ts";
 import { difference, isSameTalk, type Question } from "./question.ts";

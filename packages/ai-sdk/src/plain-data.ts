@@ -1,6 +1,6 @@
 /** Converts values of foreign code to data that can be recorded or hashed. Proven in test/names.test.ts. */
 
-import { fingerprint } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 
 /**
  * A copy of plain data, dates, URLs and bytes. Undefined fields, functions and symbols are left out, and an

@@ -8,7 +8,7 @@
  * Proven in test/changes.test.ts.
  */
 
-import { fingerprint } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 

@@ -3,7 +3,7 @@
  * this interface. Proven in test/stream.test.ts.
  */
 
-import { nextAttemptAt, retryPolicy } from "@durable/core";
+import { nextAttemptAt, retryPolicy } from "@durable/core/storage";
 import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";

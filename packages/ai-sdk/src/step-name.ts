@@ -1,6 +1,6 @@
 /** Step names from values of models and users. Proven in test/names.test.ts. */
 
-import { fingerprint } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 
 /** What core allows in a name, with room for a counter. */
 const fits = /^[^#/[\]\p{Cc}\p{Cs}]{1,120}$/u;

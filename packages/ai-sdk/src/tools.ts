@@ -14,7 +14,8 @@
  * Proven in test/tools.test.ts, test/tools-more.test.ts and test/exact.test.ts.
  */
 
-import { DurableError, fingerprint, type Context, type StepInfo, type StepOptions } from "@durable/core";
+import { DurableError, type Context, type StepInfo, type StepOptions } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { abortAgain } from "./abort.ts";
 import { approvalName, askApproval, type ApprovalCall, type ApprovalOptions } from "./approval.ts";
 import { anySignal } from "./call.ts";

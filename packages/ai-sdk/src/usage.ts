@@ -7,7 +7,8 @@
  * Proven in test/usage.test.ts.
  */
 
-import { spendOf, type Entry, type Prices, type Spend, type Usage } from "@durable/core";
+import type { Entry, Usage } from "@durable/core";
+import { spendOf, type Prices, type Spend } from "@durable/core/inspect";
 import { partsOf, type PartChunk } from "./chunks.ts";
 import { headType } from "./stream-output.ts";
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { MemoryStorage, durable, type AppendRequest, type Context } from "@durable/core";
+import { MemoryStorage, durable, type Context } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { seeded } from "@durable/testing";
 import type { ModelMessage } from "ai";
 import { describe, expect, inject, test } from "vitest";

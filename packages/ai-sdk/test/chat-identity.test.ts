@@ -1,6 +1,7 @@
 /** Which requests are the same, told by what they ask. */
 
-import { createApp, durable, fingerprint, Journal, MemoryStorage } from "@durable/core";
+import { createApp, durable, Journal, MemoryStorage } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { expect, test } from "vitest";
 import { chatStream, createChatHandler, type ChatInput } from "../src/chat/index.ts";
 

@@ -1,4 +1,5 @@
-import { durable, FatalError, Journal, MemoryStorage, systemWorld, type Context } from "@durable/core";
+import { durable, FatalError, Journal, MemoryStorage, type Context } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import * as ai6 from "ai-6";
 import * as ai7 from "ai";
 import { isStepCount, streamText, tool } from "ai";

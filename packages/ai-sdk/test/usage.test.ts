@@ -1,4 +1,5 @@
-import { durable, MemoryStorage, systemWorld, type Context, type Storage } from "@durable/core";
+import { durable, MemoryStorage, type Context, type Storage } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, test, vi } from "vitest";
 import { durableModel, usageOf } from "../src/index.ts";

@@ -3,7 +3,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createApp, type AnyWorkflow, type App, type Prices, type Storage } from "@durable/core";
+import { createApp, type AnyWorkflow, type App, type Storage } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
 import { CliError, exit } from "./exit.ts";
 
 /** What a file for `durable` may export as its default. */

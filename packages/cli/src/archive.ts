@@ -9,11 +9,11 @@ import {
   MemoryStorage,
   type ListPage,
   type ListQuery,
-  type ReadReply,
   type RunHead,
   type Storage,
 } from "@durable/core";
-import { endedBefore, parentsOf, workflowsOf } from "@durable/core/storage-kit";
+import type { ReadReply } from "@durable/core/storage";
+import { endedBefore, parentsOf, workflowsOf } from "@durable/core/storage";
 import { CliError } from "./exit.ts";
 
 /** One run of an export. */

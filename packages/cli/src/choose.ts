@@ -5,7 +5,7 @@ import { Asker } from "./ask.ts";
 import type { CommandContext } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
 import { allRuns, filterOf, findRun, isEmpty } from "./runs.ts";
-import { viewRun } from "@durable/core/view";
+import { viewRun } from "@durable/core/inspect";
 import { plural } from "./text/format.ts";
 
 /** The runs of the arguments, or those of the filter. A filter that chooses everything is refused. */

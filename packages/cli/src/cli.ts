@@ -1,7 +1,7 @@
 /** From arguments to an exit code: finds the command, parses its options, and reports errors in one form. */
 
 import { parseArgs } from "node:util";
-import { plain } from "@durable/core/view";
+import { plain } from "@durable/core/inspect";
 import { Flags, type Answer, type Command, type CommandContext, type OptionSpecs } from "./command.ts";
 import { commands, type CommandName } from "./commands/index.ts";
 import { CliError, exit, exitOfCode } from "./exit.ts";

@@ -1,15 +1,10 @@
 /** Reads one run for a screen. */
 
-import {
-  DurableError,
-  type App,
-  type BlockedNote,
-  type Entry,
-  type Outcome,
-  type Prices,
-} from "@durable/core";
-import { storageOf } from "@durable/core/tools";
-import { locatorOf, viewRun, type RunView } from "@durable/core/view";
+import { DurableError, type App, type Entry, type Outcome } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
+import type { BlockedNote } from "@durable/core/storage";
+import { storageOf } from "@durable/core/inspect";
+import { locatorOf, viewRun, type RunView } from "@durable/core/inspect";
 
 export interface Look {
   readonly view: RunView;

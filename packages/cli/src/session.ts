@@ -8,8 +8,9 @@
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { App, Prices, Storage } from "@durable/core";
-import { storageOf } from "@durable/core/tools";
+import type { App, Storage } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
+import { storageOf } from "@durable/core/inspect";
 import { appFile, appOf, loadApp } from "./app-file.ts";
 import { CliError } from "./exit.ts";
 import { defaultPlace, openStore, placeOf, type StorePlace } from "./store.ts";

@@ -4,7 +4,8 @@ import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { RemoteStorage, type Bucket, type Storage } from "@durable/core";
+import type { Storage } from "@durable/core";
+import { RemoteStorage, type Bucket } from "@durable/core/remote";
 import { CliError, exit } from "./exit.ts";
 
 export interface StorePlace {

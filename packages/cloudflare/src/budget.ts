@@ -4,7 +4,7 @@
  * up. Proven in test/consumer.test.ts.
  */
 
-import type { Bucket } from "@durable/core";
+import type { Bucket } from "@durable/core/remote";
 
 /** Options of `createBudget`. */
 export interface BudgetOptions {

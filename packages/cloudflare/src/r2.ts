@@ -1,6 +1,6 @@
 /** A bucket on an R2 binding: requests stay in the Worker's network, and nothing needs to be signed. */
 
-import type { Bucket, BucketPage, BucketQuery } from "@durable/core";
+import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 
 /** The part of an R2 binding that is used. */
 export interface R2Binding {

@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryBucket, RemoteStorage, type App } from "@durable/core";
+import { createApp, durable, type App } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { createBudget, createConsumer, type Budget, type RunMessage } from "../src/index.ts";

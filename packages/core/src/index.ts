@@ -14,12 +14,11 @@ export type {
   Schedules,
 } from "./schedules/types.ts";
 export type { Missed, Overlap } from "./schedules/record.ts";
-export { createWorker } from "./worker.ts";
-export type { Worker, WorkerOptions } from "./worker.ts";
-export type { WorkerPurge } from "./purge-work.ts";
+export { createWorker } from "./worker/worker.ts";
+export type { Worker, WorkerOptions } from "./worker/worker.ts";
+export type { WorkerPurge } from "./worker/purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext } from "./engine/create-context.ts";
-export type { ByContent, Unclaimed } from "./engine/definition.ts";
 export type {
   Branch,
   CleanUp,
@@ -34,7 +33,7 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
-export type { ChapterOptions, EditedCalls, EntriesOptions } from "./runs/reader.ts";
+export type { ChapterOptions, EntriesOptions } from "./runs/reader.ts";
 export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
 export type { RunEntry as Entry } from "./journal/outcome.ts";
 export { Journal } from "./standalone/journal.ts";
@@ -50,74 +49,29 @@ export type { SendOptions, SendResult, SendStatus } from "./runs/send.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
 export type { Cancelling, OnCancelOptions } from "./engine/calls/cleanup.ts";
 export type { Compensate, CompensateInfo } from "./engine/calls/cleanup.ts";
-export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
 export type { Usage } from "./journal/usage.ts";
-export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
-export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
 export type { Chunks } from "./engine/calls/stream.ts";
 export type { StreamOptions } from "./engine/calls/stream.ts";
 export type { SpawnedRun, SpawnOptions } from "./engine/calls/spawn.ts";
 export type { SuspendPromise } from "./engine/calls/suspend.ts";
-export { nextAttemptAt, retryPolicy } from "./engine/calls/retry.ts";
-export type { RetryOptions, RetryPolicy } from "./engine/calls/retry.ts";
+export type { RetryOptions } from "./engine/calls/retry.ts";
 export type { Settled } from "./engine/calls/group.ts";
 export type { Duration } from "./values/duration.ts";
-export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind, SpawnedBy } from "./journal/entry.ts";
 export type { TagChanges, Tags } from "./values/run-tags.ts";
 export { DurableError, FatalError, RetryError } from "./values/errors.ts";
 export type { ErrorCode } from "./values/errors.ts";
 export { copyRuns } from "./copy/copy-runs.ts";
 export type { CopyOptions, CopyProgress, CopySummary } from "./copy/copy-runs.ts";
 export { MemoryStorage } from "./adapters/memory.ts";
-export { conflict } from "./ports/storage-kit.ts";
-export { RemoteStorage, type RemoteOptions } from "./adapters/remote/storage.ts";
-export type { Rebuilt } from "./adapters/remote/rebuild.ts";
-export { MemoryBucket } from "./adapters/remote/memory-bucket.ts";
-export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
-export type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "./ports/schedules.ts";
-export type {
-  AppendRequest,
-  BlockedNote,
-  ClaimRequest,
-  Lease,
-  ListPage,
-  ListQuery,
-  NamedBlob,
-  ReadReply,
-  RunFlow,
-  RunHead,
-  RunStatus,
-  SlotLimits,
-  SlotUse,
-  Storage,
-  StorageLimits,
-  WorkflowPause,
-} from "./ports/storage.ts";
+export type { ListPage, ListQuery, RunHead, RunStatus, Storage } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Defaults, Definition, FlowOptions, LimitKey, MessageSchemas } from "./engine/definition.ts";
 export type { LimitOptions, StepLimit } from "./engine/definition.ts";
 export type { FlowStart } from "./runs/create.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
-export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
-export { systemWorld } from "./ports/world.ts";
 export type { LogFields, Logger, World } from "./ports/world.ts";
-export type {
-  AroundAttempt,
-  AttemptEnd,
-  AttemptEvent,
-  BlockedEvent,
-  EndEvent,
-  HookEvent,
-  Hooks,
-  HooksOption,
-  ParentOfRun,
-  RunEvent,
-  RunStop,
-  StepEvent,
-  WaitEvent,
-} from "./engine/hooks.ts";
 export type {
   SchemaInput,
   SchemaIssue,
@@ -125,6 +79,5 @@ export type {
   SchemaResult,
   StandardSchema,
 } from "./values/schema.ts";
-export { fingerprint } from "./values/codec/fingerprint.ts";
 export { secret, type SecretValue } from "./values/secret.ts";
 export { limits } from "./values/limits.ts";

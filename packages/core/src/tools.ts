@@ -20,7 +20,7 @@ import { encode, encodeThrown } from "./values/codec/encode.ts";
 import { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
-export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./fleet.ts";
+export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./worker/fleet.ts";
 export { limitUse, type LimitUse, type WindowUse } from "./inspect/limit-use.ts";
 
 /** What a replay of a run against the present code showed. */

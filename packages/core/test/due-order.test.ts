@@ -1,6 +1,7 @@
 /** In which order due runs begin: by the time since when they are due, priorities, and keys that share the places. */
 
-import { createApp, durable, MemoryBucket, RemoteStorage, type RunHead } from "@durable/core";
+import { createApp, durable, type RunHead } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { describe, expect, it } from "vitest";
 import { lab, pause, sqliteLab, tokenOf, type Lab } from "./support/behaviour-lab.ts";
 import { countingStorage } from "@durable/testing";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp, createWorker, durable, MemoryStorage, type App } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { fleetOf } from "@durable/core/tools";
+import { fleetOf } from "@durable/core/inspect";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 
 const secret = "only for this test, 32 characters";

@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryBucket, RemoteStorage, type Outcome, type Storage } from "@durable/core";
+import { createApp, durable, type Outcome, type Storage } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { describe, expect, test } from "vitest";
 import { lab, outputOf, secret, sqliteLab, type Lab } from "./support/behaviour-lab.ts";
 import { open } from "./support/worker-lab.ts";

@@ -1,6 +1,6 @@
 import { createApp, durable, MemoryStorage, type Context } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
-import { replayRun, storageOf, wakeRun } from "@durable/core/tools";
+import { replayRun, storageOf, wakeRun } from "@durable/core/inspect";
 import { describe, expect, test } from "vitest";
 
 const secret = "a secret for tests, of no worth";

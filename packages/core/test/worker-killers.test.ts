@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
-import { systemWorld, type App } from "../src/index.ts";
+import { systemWorld } from "../src/storage.ts";
+import type { App } from "../src/index.ts";
 import { SqliteStorage } from "../src/adapters/sqlite/index.ts";
 import { tempFolder, type TempFolder } from "./support/sqlite-temp.ts";
 import { effectsIn, workerApp } from "./support/worker-flows.ts";

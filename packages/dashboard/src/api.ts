@@ -1,17 +1,10 @@
 /** What the page and the server say to each other. Types only. */
 
-import type {
-  ForkPlan,
-  Lineage,
-  Purged,
-  RunHead,
-  RunStatus,
-  ScheduleInfo,
-  Spend,
-  WorkflowPause,
-} from "@durable/core";
-import type { Fleet, LimitUse } from "@durable/core/tools";
-import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/view";
+import type { Purged, RunHead, RunStatus, ScheduleInfo } from "@durable/core";
+import type { ForkPlan, Lineage, Spend } from "@durable/core/inspect";
+import type { WorkflowPause } from "@durable/core/storage";
+import type { Fleet, LimitUse } from "@durable/core/inspect";
+import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
 /** What the page learns first. */
 export interface Session {

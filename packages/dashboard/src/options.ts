@@ -1,6 +1,8 @@
 /** The options of a dashboard, their checks, and what every route gets. Proven in test/security.test.ts. */
 
-import { type App, type Cipher, createApp, type Prices, type Secret, type Storage } from "@durable/core";
+import { type App, createApp, type Secret, type Storage } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
+import type { Cipher } from "@durable/core/storage";
 import { HttpError } from "@durable/http";
 import { invalid, Refusal } from "./errors.ts";
 import type { Summary } from "./api.ts";

@@ -1,6 +1,7 @@
 /** The routes that fork a run or plan a fork. Proven in test/attacks.test.ts. */
 
-import type { EditedCalls, ForkOptions, Run } from "@durable/core";
+import type { ForkOptions, Run } from "@durable/core";
+import type { EditedCalls } from "@durable/core/inspect";
 import { readJson } from "./body.ts";
 import { json } from "./errors.ts";
 import { refuse, type Service } from "./options.ts";

@@ -1,6 +1,7 @@
 /** Answers by token: as JSON, as a form, by a person behind a link. */
 
-import { createApp, durable, MemoryStorage, systemWorld } from "@durable/core";
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { createHandler } from "@durable/http";
 import { expect, test } from "vitest";
 import { z } from "zod";

@@ -3,7 +3,7 @@
  * about traces has to be recorded.
  */
 
-import { fingerprint } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import type { Span, SpanContext } from "@opentelemetry/api";
 
 /** Names a span, and the trace that it begins. */

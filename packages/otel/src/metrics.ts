@@ -1,6 +1,7 @@
 /** Metrics of runs. Attributes have few values: workflow, outcome, model; never the id of a run or the key of a step. */
 
-import { spendOf, type AttemptEnd, type Hooks, type Prices } from "@durable/core";
+import type { AttemptEnd, Hooks } from "@durable/core/hooks";
+import { spendOf, type Prices } from "@durable/core/inspect";
 import type { Meter } from "@opentelemetry/api";
 
 /** Steps last from milliseconds to hours. */

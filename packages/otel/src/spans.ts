@@ -14,7 +14,7 @@ import type {
   RunStop,
   StepEvent,
   WaitEvent,
-} from "@durable/core";
+} from "@durable/core/hooks";
 import {
   context,
   ROOT_CONTEXT,

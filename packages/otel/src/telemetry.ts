@@ -1,6 +1,8 @@
 /** `telemetry()`: the hooks that make spans and metrics of runs. */
 
-import { DurableError, type App, type Hooks, type Prices } from "@durable/core";
+import { DurableError, type App } from "@durable/core";
+import type { Hooks } from "@durable/core/hooks";
+import type { Prices } from "@durable/core/inspect";
 import { metrics, trace, type Meter, type Tracer } from "@opentelemetry/api";
 import { observeRuns } from "./gauges.ts";
 import { metricHooks } from "./metrics.ts";

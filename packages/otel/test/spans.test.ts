@@ -97,7 +97,7 @@ describe("spans", () => {
       const { hooks, spans } = tracing({ sample: 0.5 });
       const flow = durable("f", (ctx) => ctx.step("s", () => 1));
       const world = { nonce: () => "a-fixed-nonce-xx" };
-      const { systemWorld } = await import("@durable/core");
+      const { systemWorld } = await import("@durable/core/storage");
       const app = createApp({
         workflows: [flow],
         storage: new MemoryStorage(),

@@ -7,14 +7,9 @@
  *     plans the statement anew, which is worth it from a few batches on. A group has at most one batch of a run.
  */
 
-import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
-import {
-  conflict,
-  droppedConflict,
-  dueOrder,
-  refuseBlobs,
-  singletonConflict,
-} from "@durable/core/storage-kit";
+import type { DurableError } from "@durable/core";
+import type { AppendRequest, NamedBlob } from "@durable/core/storage";
+import { conflict, droppedConflict, dueOrder, refuseBlobs, singletonConflict } from "@durable/core/storage";
 import { goesOn, grown, slottedTtl } from "./sql/append.ts";
 import { clock } from "./sql/clock.ts";
 import { put, take } from "./text.ts";

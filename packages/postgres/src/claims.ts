@@ -1,8 +1,9 @@
 /** Claims of due runs. The rules stand in sql/claim.ts; whose turn it is among keys of `fair` is remembered here. */
 
-import type { ClaimRequest, RunHead } from "@durable/core";
-import { thisProcess } from "@durable/core/process";
-import { FairTurns, pageSize } from "@durable/core/storage-kit";
+import type { RunHead } from "@durable/core";
+import type { ClaimRequest } from "@durable/core/storage";
+import { thisProcess } from "@durable/core/storage";
+import { FairTurns, pageSize } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import type { Drivers } from "./drivers.ts";
 import { listedHead, type RunRow } from "./rows.ts";

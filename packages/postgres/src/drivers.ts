@@ -5,7 +5,7 @@
  *     driver is found a little later then, and long before its lease ends.
  */
 
-import { isDead, thisProcess } from "@durable/core/process";
+import { isDead, thisProcess } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import { driversText, orphansText } from "./sql/due.ts";
 

@@ -1,7 +1,7 @@
 /** Leases, many in one statement. */
 
-import type { Lease, SlotLimits } from "@durable/core";
-import { isDead, thisProcess } from "@durable/core/process";
+import type { Lease, SlotLimits } from "@durable/core/storage";
+import { isDead, thisProcess } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import type { Drivers } from "./drivers.ts";
 import { Groups } from "./groups.ts";

@@ -1,6 +1,6 @@
 /** `storage.limits`: the slots of runs, and texts under names. */
 
-import type { SlotLimits, SlotUse, StorageLimits } from "@durable/core";
+import type { SlotLimits, SlotUse, StorageLimits } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import { clock } from "./sql/clock.ts";
 import { slotUseText } from "./sql/limits.ts";

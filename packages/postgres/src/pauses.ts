@@ -1,6 +1,6 @@
 /** Workflows that are paused. */
 
-import type { WorkflowPause } from "@durable/core";
+import type { WorkflowPause } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import { put, take } from "./text.ts";
 

@@ -1,6 +1,7 @@
 /** The reply to a read, made from its rows. A missing row means damage, and never makes a short reply. */
 
-import { DurableError, type ReadReply } from "@durable/core";
+import { DurableError } from "@durable/core";
+import type { ReadReply } from "@durable/core/storage";
 import { headOf, noteOf, type WholeRow } from "./rows.ts";
 import { take } from "./text.ts";
 

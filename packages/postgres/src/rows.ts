@@ -1,7 +1,8 @@
 /** Rows of the tables, as the port shows them. */
 
-import type { BlockedNote, ListQuery, RunFlow, RunHead, RunStatus } from "@durable/core";
-import { dueSinceOf, noted } from "@durable/core/storage-kit";
+import type { ListQuery, RunHead, RunStatus } from "@durable/core";
+import type { BlockedNote, RunFlow } from "@durable/core/storage";
+import { dueSinceOf, noted } from "@durable/core/storage";
 import { take } from "./text.ts";
 
 /** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */

@@ -1,7 +1,7 @@
 /** Schedules in Postgres. */
 
-import type { ScheduleStore, StoredSchedule } from "@durable/core";
-import { pageSize } from "@durable/core/storage-kit";
+import type { ScheduleStore, StoredSchedule } from "@durable/core/storage";
+import { pageSize } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import { listSchedulesText } from "./sql/schedules.ts";
 import { put, take } from "./text.ts";

@@ -9,24 +9,20 @@
  * postgres-storage.5. `close` waits for calls under way; later ones are refused.
  */
 
+import type { DurableError, ListPage, ListQuery, RunHead, Storage } from "@durable/core";
 import type {
   AppendRequest,
   BlockedNote,
   ClaimRequest,
-  DurableError,
   Lease,
-  ListPage,
-  ListQuery,
   ReadReply,
-  RunHead,
   ScheduleStore,
   SlotLimits,
-  Storage,
   StorageLimits,
   WorkflowPause,
-} from "@durable/core";
-import { beyondEnd, noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
-import { thisProcess } from "@durable/core/process";
+} from "@durable/core/storage";
+import { beyondEnd, noChapter, pageSize, stillRead } from "@durable/core/storage";
+import { thisProcess } from "@durable/core/storage";
 import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Claims } from "./claims.ts";
 import { Database } from "./database.ts";

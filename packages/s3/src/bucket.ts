@@ -8,7 +8,8 @@
  * 403, 404 for the bucket, 301, 501, anything else     final, with what the store said.
  */
 
-import { DurableError, type Bucket, type BucketPage, type BucketQuery, type ErrorCode } from "@durable/core";
+import { DurableError, type ErrorCode } from "@durable/core";
+import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 import type { S3Options } from "./options.ts";
 import { Requests, type Asked, type Reply } from "./request.ts";
 

@@ -8,7 +8,8 @@
  *     may ask again. A time-out is not repeated here, because it took long already.
  */
 
-import { DurableError, systemWorld } from "@durable/core";
+import { DurableError } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import type { S3Options } from "./options.ts";
 import { encode, Signer } from "./sign.ts";
 

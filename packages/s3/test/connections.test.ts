@@ -1,6 +1,7 @@
 /** Connections that break, on real sockets: what is sent again, what is answered then, and what is thrown at the end. */
 
-import { DurableError, RemoteStorage, type Bucket } from "@durable/core";
+import { DurableError } from "@durable/core";
+import { RemoteStorage, type Bucket } from "@durable/core/remote";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { head } from "./head.ts";
 import { s3Bucket, type S3Options } from "../src/index.ts";

@@ -1,5 +1,7 @@
 import { inspect } from "node:util";
-import { DurableError, RemoteStorage, systemWorld } from "@durable/core";
+import { DurableError } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
+import { systemWorld } from "@durable/core/storage";
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { head } from "./head.ts";

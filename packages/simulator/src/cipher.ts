@@ -5,7 +5,8 @@
  */
 
 import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
-import { DurableError, type Cipher, type Place } from "@durable/core";
+import { DurableError } from "@durable/core";
+import type { Cipher, Place } from "@durable/core/storage";
 import { chainOf } from "@durable/core/encryption";
 
 export type SealingKey = "a" | "b";

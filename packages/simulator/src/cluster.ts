@@ -8,7 +8,6 @@ import {
   durable,
   type AnyWorkflow,
   type App,
-  type Cipher,
   type Context,
   type HostOptions,
   type Resolution,
@@ -17,6 +16,7 @@ import {
   type Uncertain,
   type Workflow,
 } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import type { Random } from "@durable/testing";
 import { observed } from "@durable/testing/parts";
 import type { Disk } from "./disk.ts";

@@ -8,10 +8,10 @@ import {
   createApp,
   durable,
   type AnyWorkflow,
-  type Chain,
   type Context,
   type Outcome,
 } from "@durable/core";
+import type { Chain } from "@durable/core/storage";
 import { virtualWorld } from "@durable/testing";
 import { loadJournal, observed } from "@durable/testing/parts";
 import type { Disk } from "./disk.ts";

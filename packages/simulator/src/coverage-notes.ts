@@ -1,6 +1,6 @@
 /** Notes which events of coverage.ts a batch shows. Proven in test/sim-seeds-1.test.ts. */
 
-import type { AppendRequest, NamedBlob } from "@durable/core";
+import type { AppendRequest, NamedBlob } from "@durable/core/storage";
 import type { History } from "./history.ts";
 import { driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 

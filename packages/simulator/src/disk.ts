@@ -6,20 +6,22 @@
 import {
   DurableError,
   MemoryStorage,
-  type AppendRequest,
-  type BlockedNote,
-  type ClaimRequest,
-  type Lease,
   type ListPage,
   type ListQuery,
-  type ReadReply,
   type RunHead,
-  type SlotLimits,
   type Storage,
-  type StorageLimits,
-  type WorkflowPause,
   type World,
 } from "@durable/core";
+import type {
+  AppendRequest,
+  BlockedNote,
+  ClaimRequest,
+  Lease,
+  ReadReply,
+  SlotLimits,
+  StorageLimits,
+  WorkflowPause,
+} from "@durable/core/storage";
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
 import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";

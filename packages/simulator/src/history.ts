@@ -5,7 +5,7 @@
  */
 
 import { Marks } from "./marks.ts";
-import type { AppendRequest } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { Steadiness, type Bounds } from "./steadiness.ts";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { AnswerAttempt, Decision, Effect, ForkNote, NotedWait } from "./notes.ts";

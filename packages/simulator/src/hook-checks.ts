@@ -4,7 +4,7 @@
  * `npm run sim:mutants`.
  */
 
-import type { Hooks, StepEvent } from "@durable/core";
+import type { Hooks, StepEvent } from "@durable/core/hooks";
 import type { History } from "./history.ts";
 import type { Process } from "./process.ts";
 

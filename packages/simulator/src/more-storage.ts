@@ -1,6 +1,7 @@
 /** What a storage has beside its journals, as one process sees it: limits, schedules and pauses. Proven in test/sim-fleet.test.ts. */
 
-import type { Storage, WorkflowPause } from "@durable/core";
+import type { Storage } from "@durable/core";
+import type { WorkflowPause } from "@durable/core/storage";
 import type { Operation } from "@durable/testing";
 import type { Disk } from "./disk.ts";
 import type { Process } from "./process.ts";

@@ -4,7 +4,8 @@
  * Proven in test/sim.test.ts.
  */
 
-import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
+import { DurableError, type Storage } from "@durable/core";
+import type { AppendRequest, ReadReply } from "@durable/core/storage";
 import { seeded, type Operation } from "@durable/testing";
 import type { Disk, Landed } from "./disk.ts";
 import { connectionLost, drawFault, never, type NetworkFault, type Rates } from "./faults.ts";

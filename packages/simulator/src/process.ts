@@ -3,7 +3,8 @@
  * gets no more replies, but requests it had sent may still arrive. Proven in test/sim.test.ts.
  */
 
-import { systemWorld, type WorkerOptions, type World } from "@durable/core";
+import type { WorkerOptions, World } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import type { Random } from "@durable/testing";
 import type { History } from "./history.ts";
 import { isSettlement, type AppliedBatch, type RunLog } from "./run-log.ts";

@@ -10,7 +10,7 @@
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "@durable/core";
+import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "@durable/core/storage";
 import type { History } from "./history.ts";
 import type { Process } from "./process.ts";
 import { isEnd, isOpen, isRetried, type RunLog } from "./run-log.ts";

@@ -9,7 +9,7 @@
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { systemWorld } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import type { Random } from "@durable/testing";
 
 /** The process that an event belongs to. */

@@ -5,7 +5,7 @@
  * encrypted. Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import type { NamedBlob } from "@durable/core";
+import type { NamedBlob } from "@durable/core/storage";
 import { unseal } from "./cipher.ts";
 
 type Tagged = { readonly $?: unknown; readonly v?: unknown };

@@ -1,6 +1,7 @@
 /** Buckets for tests: one that counts its requests, and one that fails the way object stores do. */
 
-import { DurableError, type Bucket, type BucketPage, type BucketQuery } from "@durable/core";
+import { DurableError } from "@durable/core";
+import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 import type { Random } from "./random.ts";
 
 /** How often each operation of a bucket was called. */

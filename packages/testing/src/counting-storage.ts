@@ -1,6 +1,7 @@
 /** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
-import type { AppendRequest, ReadReply, Storage } from "@durable/core";
+import type { Storage } from "@durable/core";
+import type { AppendRequest, ReadReply } from "@durable/core/storage";
 import { optionalCalls, type Operation } from "./faulty-storage.ts";
 
 /** How often each operation of a storage was called, and how much text it moved. */

@@ -3,7 +3,8 @@
  * operation. After a death no request settles, as in a killed process. Proven in test/kit-caught.test.ts.
  */
 
-import { DurableError, type Storage, type StorageLimits, type World } from "@durable/core";
+import { DurableError, type Storage, type World } from "@durable/core";
+import type { StorageLimits } from "@durable/core/storage";
 
 /**
  * The operations of a storage that can fail; `read` is also `readChapter`, `delete` is also `deleteUnchanged`,

@@ -4,7 +4,8 @@
  */
 
 import { globSync, readFileSync } from "node:fs";
-import type { AnyWorkflow, Cipher, Secret } from "@durable/core";
+import type { AnyWorkflow, Secret } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import type { GoldenJournal } from "./golden/journal.ts";
 import { judge } from "./golden/replay.ts";
 import { GoldenError, reportOf, type GoldenReport, type GoldenResult } from "./golden/report.ts";

@@ -3,7 +3,8 @@
  * replayed. Proven in test/golden.test.ts.
  */
 
-import type { NamedBlob, RunHead, Storage } from "@durable/core";
+import type { RunHead, Storage } from "@durable/core";
+import type { NamedBlob } from "@durable/core/storage";
 
 /** A journal as a storage returned it, to be loaded into another one. */
 export interface LoadedJournal {

@@ -4,7 +4,8 @@
  * number of timers that fire in it.
  */
 
-import { fingerprint, systemWorld, type LogFields, type Logger, type World } from "@durable/core";
+import type { LogFields, Logger, World } from "@durable/core";
+import { fingerprint, systemWorld } from "@durable/core/storage";
 import { seeded } from "./random.ts";
 
 /** A world whose time passes only when a test lets it. */

@@ -1,4 +1,5 @@
-import { DurableError, MemoryBucket } from "@durable/core";
+import { DurableError } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
 import { countingBucket, faultyBucket, seeded, type BucketFault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 

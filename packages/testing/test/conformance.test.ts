@@ -1,4 +1,5 @@
-import { MemoryStorage, systemWorld, type Storage } from "@durable/core";
+import { MemoryStorage, type Storage } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { describe, expect, it } from "vitest";
 import { checks, runCheck, type Open } from "../src/conformance/checks.ts";
 import { storageConformance } from "../src/conformance/index.ts";

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { MemoryBucket, MemoryStorage, RemoteStorage } from "@durable/core";
+import { MemoryStorage } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { PostgresStorage } from "../../postgres/src/index.ts";

@@ -1,6 +1,7 @@
 /** Golden journals of runs with chapters, of long lines of forks, and of runs that ended while work went on. */
 
-import { createApp, durable, MemoryStorage, type App, type Cipher } from "@durable/core";
+import { createApp, durable, MemoryStorage, type App } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { recordGolden, replayGolden, virtualWorld, type GoldenJournal } from "../src/index.ts";

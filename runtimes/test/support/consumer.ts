@@ -9,7 +9,8 @@
 
 import { createInterface } from "node:readline";
 import { createConsumer } from "@durable/cloudflare";
-import { createApp, RemoteStorage, type Bucket } from "@durable/core";
+import { createApp } from "@durable/core";
+import { RemoteStorage, type Bucket } from "@durable/core/remote";
 import { s3Bucket, type S3Options } from "@durable/s3";
 import { reportOf, secret } from "./report.ts";
 import { SqsQueue, type SqsOptions } from "../../src/sqs.ts";

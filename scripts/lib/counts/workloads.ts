@@ -3,16 +3,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  durable,
-  MemoryBucket,
-  MemoryStorage,
-  RemoteStorage,
-  systemWorld,
-  type Hooks,
-  type Storage,
-  type Workflow,
-} from "@durable/core";
+import { durable, MemoryStorage, type Storage, type Workflow } from "@durable/core";
+import type { Hooks } from "@durable/core/hooks";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
+import { systemWorld } from "@durable/core/storage";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { countingBucket, countingStorage } from "@durable/testing";
 import { metered, MeteredWorld, plantedStorage, storageCounts, type Counts, type Plant } from "./meters.ts";

@@ -7,7 +7,7 @@
  * Proven in test/chat-rounds.test.ts and test/chat-identity.test.ts.
  */
 
-import { fingerprint } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import { Refusal } from "./body.ts";
 
 /** What a client sends; it is the input of the workflow. */

@@ -11,7 +11,8 @@
  * Proven in test/chat.test.ts and test/chat-identity.test.ts.
  */
 
-import { DurableError, fingerprint, Journal, type JournalOptions } from "@durable/core";
+import { DurableError, Journal, type JournalOptions } from "@durable/core";
+import { fingerprint } from "@durable/core/storage";
 import type { Ask } from "./asked.ts";
 import type { Progress } from "./message.ts";
 

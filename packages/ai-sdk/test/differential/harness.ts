@@ -1,6 +1,7 @@
 /** Runs a program in a process without a journal, in a run, and in the next life of that run. */
 
-import { durable, MemoryStorage, systemWorld, type Context } from "@durable/core";
+import { durable, MemoryStorage, type Context } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { durableModel, durableTools, type ModelOptions } from "../../src/index.ts";
 import { secret } from "../support/lab.ts";
 import { versions } from "../support/versions.ts";

@@ -1,14 +1,7 @@
 /** Workflows that a test can drive from their beginning any number of times. */
 
-import {
-  durable,
-  MemoryStorage,
-  systemWorld,
-  type Context,
-  type Entry,
-  type Outcome,
-  type World,
-} from "@durable/core";
+import { durable, MemoryStorage, type Context, type Entry, type Outcome, type World } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 
 export const secret = "a secret for tests, of no worth";
 

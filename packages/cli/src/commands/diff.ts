@@ -1,7 +1,7 @@
 /** `durable diff`: two runs, call by call. Exits with 1 when they differ, like `diff`. */
 
-import { diff, spendOf, type CallDiff, type Given } from "@durable/core";
-import { viewRun, type RunView } from "@durable/core/view";
+import { diff, spendOf, type CallDiff, type Given } from "@durable/core/inspect";
+import { viewRun, type RunView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { findRun, shortId } from "../runs.ts";

@@ -1,7 +1,8 @@
 /** `durable fork`: a new run that keeps recorded work of another. The old run stays as it is. */
 
-import type { App, ForkOptions, ForkPlan, Outcome, PlannedCall, Spend } from "@durable/core";
-import type { RunView } from "@durable/core/view";
+import type { App, ForkOptions, Outcome } from "@durable/core";
+import type { ForkPlan, PlannedCall, Spend } from "@durable/core/inspect";
+import type { RunView } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { untilStop } from "../drive.ts";
 import { CliError, exit, exitOfStatus } from "../exit.ts";

@@ -1,7 +1,7 @@
 /** `durable limits`: what is taken and waits, per workflow and key, and how much of each rate and limit is used. */
 
-import type { SlotUse } from "@durable/core";
-import { limitUse, type WindowUse } from "@durable/core/tools";
+import type { SlotUse } from "@durable/core/storage";
+import { limitUse, type WindowUse } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { styled, type Terminal } from "../terminal.ts";

@@ -6,7 +6,7 @@ import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
 import { allRuns, filterOf, isEmpty, shortId, type Filter } from "../runs.ts";
 import type { Session } from "../session.ts";
-import { plain } from "@durable/core/view";
+import { plain } from "@durable/core/inspect";
 import { duration, inline, when } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { table } from "../text/table.ts";

@@ -1,7 +1,7 @@
 /** `durable replay`: the code on disk over a recorded run. Nothing is written, and no step runs. */
 
 import * as inspector from "node:inspector";
-import { replayRun, type Replayed } from "@durable/core/tools";
+import { replayRun, type Replayed } from "@durable/core/inspect";
 import { chosenRuns } from "../choose.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit } from "../exit.ts";

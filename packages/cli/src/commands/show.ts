@@ -1,7 +1,7 @@
 /** `durable show`: the life of one run as a waterfall. */
 
-import type { Prices } from "@durable/core";
-import { plain, type RowView, type RunView, type WaitView } from "@durable/core/view";
+import type { Prices } from "@durable/core/inspect";
+import { plain, type RowView, type RunView, type WaitView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { lookAt, type Look } from "../look.ts";

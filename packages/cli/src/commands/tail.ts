@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App, Entry, RunHead } from "@durable/core";
-import { plain } from "@durable/core/view";
+import { plain } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
 import { allRuns, findRun, shortId } from "../runs.ts";

@@ -1,7 +1,8 @@
 /** `durable tree`: a run, its forks and its children, from the first run of the line. */
 
-import type { App, Prices, RunHead } from "@durable/core";
-import { viewRun, type RunView } from "@durable/core/view";
+import type { App, RunHead } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
+import { viewRun, type RunView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { findRun, shortId } from "../runs.ts";

@@ -1,7 +1,8 @@
 /** `durable ui`: serves the dashboard on this machine. */
 
 import { once } from "node:events";
-import type { App, Prices } from "@durable/core";
+import type { App } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { load } from "../store.ts";

@@ -1,6 +1,6 @@
 /** `durable wake`: ends sleeps now, and drives a run that has no driver. */
 
-import { wakeRun } from "@durable/core/tools";
+import { wakeRun } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
 import { lookAt } from "../look.ts";

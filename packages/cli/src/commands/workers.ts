@@ -1,6 +1,6 @@
 /** `durable workers`: the workers that have a name, and the work that is driven or waits for one. */
 
-import { fleetOf, type WorkerInfo, type WorkflowLoad } from "@durable/core/tools";
+import { fleetOf, type WorkerInfo, type WorkflowLoad } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { styled, type Terminal } from "../terminal.ts";

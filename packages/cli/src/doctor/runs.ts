@@ -1,7 +1,7 @@
 /** Checks of the runs: who drives them, and whether the code still fits. */
 
 import { DurableError, type RunHead } from "@durable/core";
-import { replayRun } from "@durable/core/tools";
+import { replayRun } from "@durable/core/inspect";
 import { allRuns, shortId } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { duration, plural } from "../text/format.ts";

@@ -5,7 +5,7 @@
  */
 
 import { createInterface } from "node:readline";
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 import { version } from "../version.ts";
 
 export interface Tool {

@@ -1,8 +1,9 @@
 /** Tools that only read. */
 
-import { diff, type App } from "@durable/core";
-import { replayRun } from "@durable/core/tools";
-import { plain, viewRun, type Plain, type RowView } from "@durable/core/view";
+import type { App } from "@durable/core";
+import { diff } from "@durable/core/inspect";
+import { replayRun } from "@durable/core/inspect";
+import { plain, viewRun, type Plain, type RowView } from "@durable/core/inspect";
 import { tableOf } from "../commands/explain.ts";
 import { planJson } from "../commands/fork.ts";
 import { headJson } from "../commands/ls.ts";

@@ -1,8 +1,8 @@
 /** Tools that change something: offered only where --allow names their action. */
 
 import type { SuspendPoint } from "@durable/core";
-import { wakeRun } from "@durable/core/tools";
-import { plain, type Plain } from "@durable/core/view";
+import { wakeRun } from "@durable/core/inspect";
+import { plain, type Plain } from "@durable/core/inspect";
 import { forkRun } from "../commands/fork.ts";
 import { CliError } from "../exit.ts";
 import { lookAt } from "../look.ts";

@@ -1,6 +1,6 @@
 /** The time axis as columns: folded gaps get the width of their label, the rest is to scale. */
 
-import { foldGaps, type Axis, type AxisPart, type RowView } from "@durable/core/view";
+import { foldGaps, type Axis, type AxisPart, type RowView } from "@durable/core/inspect";
 import { duration, roughly } from "./format.ts";
 import { padEnd, widthOf } from "./width.ts";
 

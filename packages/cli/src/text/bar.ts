@@ -1,6 +1,6 @@
 /** The bar of one row: attempts, failures, pauses and waits, as characters. */
 
-import type { RowView } from "@durable/core/view";
+import type { RowView } from "@durable/core/inspect";
 import { styled, type Style, type Terminal } from "../terminal.ts";
 import { columnOf, type Columns } from "./axis.ts";
 

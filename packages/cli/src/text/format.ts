@@ -1,7 +1,7 @@
 /** Times, amounts and values as short texts. */
 
-import type { Spend } from "@durable/core";
-import { plain } from "@durable/core/view";
+import type { Spend } from "@durable/core/inspect";
+import { plain } from "@durable/core/inspect";
 
 const second = 1_000;
 const minute = 60 * second;

@@ -1,7 +1,7 @@
 /** The waterfall of a run: one line per row, with lanes for branches, a bar in time, and what it took and cost. */
 
-import { spendOf, type Prices } from "@durable/core";
-import type { RowView, RunView } from "@durable/core/view";
+import { spendOf, type Prices } from "@durable/core/inspect";
+import type { RowView, RunView } from "@durable/core/inspect";
 import { styled, type Terminal } from "../terminal.ts";
 import { axisLine, layAxis } from "./axis.ts";
 import { barOf } from "./bar.ts";

@@ -1,6 +1,7 @@
 /** A Worker that starts, answers and shows runs, and says which isolate it is and which bodies it ran. */
 
-import { createApp, durable, RemoteStorage } from "@durable/core";
+import { createApp, durable } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { createBudget, createConsumer, r2Bucket } from "../../src/index.ts";
 import type { QueueBinding, QueueMessage, R2Binding } from "../../src/index.ts";
 

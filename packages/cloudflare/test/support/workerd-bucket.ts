@@ -1,6 +1,6 @@
 /** The R2 binding of a Worker, as a bucket of this process: every call is made in workerd. */
 
-import type { Bucket } from "@durable/core";
+import type { Bucket } from "@durable/core/remote";
 import { Miniflare } from "miniflare";
 import { bundle } from "./bundle.ts";
 

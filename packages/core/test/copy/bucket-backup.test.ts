@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { copyRuns, RemoteStorage, type Storage } from "@durable/core";
+import { copyRuns, type Storage } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { FolderBucket } from "@durable/core/folder";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { expect, onTestFinished, test } from "vitest";

@@ -1,15 +1,13 @@
 import {
   copyRuns,
   durable,
-  MemoryBucket,
   MemoryStorage,
-  RemoteStorage,
-  type AppendRequest,
   type CopyProgress,
-  type ReadReply,
   type RunHead,
   type Storage,
 } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
+import type { AppendRequest, ReadReply } from "@durable/core/storage";
 import { countingBucket } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { secret, tokenOf } from "../support/behaviour-lab.ts";

@@ -1,4 +1,5 @@
-import { copyRuns, DurableError, MemoryStorage, systemWorld, type Storage } from "@durable/core";
+import { copyRuns, DurableError, MemoryStorage, type Storage } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { faultyStorage, type Fault, type FaultyStorage } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { contentOf, unordered } from "./support/houses.ts";

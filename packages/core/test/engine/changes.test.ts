@@ -1,13 +1,7 @@
 /** Calls whose name comes from their content, and code whose content changes between two lives of a run. */
 
-import {
-  currentContext,
-  durable,
-  DurableError,
-  type ByContent,
-  type Context,
-  type Unclaimed,
-} from "@durable/core";
+import { currentContext, durable, DurableError, type Context } from "@durable/core";
+import type { ByContent, Unclaimed } from "@durable/core/storage";
 import { describe, expect, test } from "vitest";
 import { lab, pause, type Lab } from "../support/behaviour-lab.ts";
 

@@ -1,4 +1,4 @@
-import { systemWorld } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { seeded } from "@durable/testing";
 import { expect, inject, test } from "vitest";
 import { CallRegistry } from "../../src/engine/registry.ts";

@@ -1,6 +1,7 @@
 /** A renewal that is under way when a drive ends. */
 
-import { createApp, durable, type Storage, type StorageLimits, type World } from "@durable/core";
+import { createApp, durable, type Storage, type World } from "@durable/core";
+import type { StorageLimits } from "@durable/core/storage";
 import type { VirtualWorld } from "@durable/testing";
 import { expect, test } from "vitest";
 import { lab, pause, type Lab } from "../support/behaviour-lab.ts";

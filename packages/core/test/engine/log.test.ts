@@ -1,5 +1,5 @@
 import { createApp, createWorker, durable, Journal, type Logger } from "@durable/core";
-import { replayRun } from "@durable/core/tools";
+import { replayRun } from "@durable/core/inspect";
 import { describe, expect, test, vi } from "vitest";
 import { lab, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 

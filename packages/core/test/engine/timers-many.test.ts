@@ -1,4 +1,5 @@
-import { systemWorld, type World } from "@durable/core";
+import type { World } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { seeded } from "@durable/testing";
 import { expect, inject, test } from "vitest";
 import type { Call } from "../../src/engine/registry.ts";

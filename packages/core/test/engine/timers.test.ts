@@ -1,4 +1,5 @@
-import { createApp, createWorker, durable, systemWorld, type Context } from "@durable/core";
+import { createApp, createWorker, durable, type Context } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { countingStorage, faultyStorage, seeded } from "@durable/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { kindsOf, lab, outputOf, pause, secret, tokenOf } from "../support/behaviour-lab.ts";

@@ -1,4 +1,4 @@
-import { busyMs, foldGaps, positionOn, type RowView } from "@durable/core/view";
+import { busyMs, foldGaps, positionOn, type RowView } from "@durable/core/inspect";
 import { describe, expect, test } from "vitest";
 
 const row = (key: string, startedAt: number, endedAt: number | null, work = true): RowView => ({

@@ -1,4 +1,5 @@
-import { diff, durable, FatalError, lineage, MemoryStorage, type CallDiff } from "@durable/core";
+import { durable, FatalError, MemoryStorage } from "@durable/core";
+import { diff, lineage, type CallDiff } from "@durable/core/inspect";
 import { describe, expect, test } from "vitest";
 
 const secret = "a secret for tests, of no worth";

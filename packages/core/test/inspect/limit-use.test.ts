@@ -1,7 +1,8 @@
 /** What tools show of slots, rates and limits of steps. */
 
-import { createApp, durable, MemoryBucket, MemoryStorage, RemoteStorage } from "@durable/core";
-import { limitUse } from "@durable/core/tools";
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
+import { limitUse } from "@durable/core/inspect";
 import { expect, test } from "vitest";
 
 test("slots, rates and limits of steps are shown with their use", async () => {

@@ -1,5 +1,5 @@
 import { DurableError } from "@durable/core";
-import { plain } from "@durable/core/view";
+import { plain } from "@durable/core/inspect";
 import { expect, test } from "vitest";
 
 test("plain gives JSON for every value that a journal holds", () => {

@@ -1,4 +1,6 @@
-import { diff, MemoryStorage, type AppendRequest, type ForkOptions, type Run } from "@durable/core";
+import { MemoryStorage, type ForkOptions, type Run } from "@durable/core";
+import { diff } from "@durable/core/inspect";
+import type { AppendRequest } from "@durable/core/storage";
 import { seeded, virtualWorld } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { causedBy, frontier, leaves, randomTree, treeFlow, type Tree } from "../support/fork-trees.ts";

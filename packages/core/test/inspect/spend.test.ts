@@ -1,13 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  durable,
-  DurableError,
-  FatalError,
-  Journal,
-  MemoryStorage,
-  spendOf,
-  type Usage,
-} from "../../src/index.ts";
+import { durable, DurableError, FatalError, Journal, MemoryStorage, type Usage } from "../../src/index.ts";
+import { spendOf } from "../../src/inspect.ts";
 import type { RunEntry } from "../../src/journal/outcome.ts";
 
 const small: Usage = { model: "small-1", provider: "acme", inputTokens: 10, outputTokens: 2 };

@@ -1,5 +1,5 @@
 import { createApp, durable, FatalError, Journal, MemoryStorage } from "@durable/core";
-import { viewRun, type RowView } from "@durable/core/view";
+import { viewRun, type RowView } from "@durable/core/inspect";
 import { describe, expect, test } from "vitest";
 
 const secret = "a secret for tests, of no worth";

@@ -1,12 +1,5 @@
-import {
-  createApp,
-  durable,
-  limits,
-  MemoryBucket,
-  RemoteStorage,
-  type Context,
-  type DurableError,
-} from "@durable/core";
+import { createApp, durable, limits, type Context, type DurableError } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { aesGcm } from "@durable/core/encryption";
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { Journal } from "../../src/index.ts";

@@ -1,11 +1,5 @@
-import {
-  createApp,
-  durable,
-  MemoryStorage,
-  type AppendRequest,
-  type ReadReply,
-  type Storage,
-} from "@durable/core";
+import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
+import type { AppendRequest, ReadReply } from "@durable/core/storage";
 import { describe, expect, test } from "vitest";
 import type { DurableError } from "../../src/values/errors.ts";
 import { digest } from "../../src/values/hash.ts";

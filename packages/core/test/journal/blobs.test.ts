@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
-import { createApp, durable, MemoryStorage, type AppendRequest, type Storage } from "@durable/core";
+import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import type { SqliteStorage } from "@durable/core/sqlite";
 import { describe, expect, test } from "vitest";
 import { Journal } from "../../src/index.ts";

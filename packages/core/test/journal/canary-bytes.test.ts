@@ -1,14 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  createApp,
-  durable,
-  Journal,
-  secret,
-  systemWorld,
-  type DurableError,
-  type World,
-} from "@durable/core";
+import { createApp, durable, Journal, secret, type DurableError, type World } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";

@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryStorage, type Cipher } from "@durable/core";
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { aesGcm, chainOf } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { failureOf, outputOf, tokenOf } from "../support/behaviour-lab.ts";

@@ -1,6 +1,7 @@
 /** Sealed values in real journals: what was sealed in one place opens in no other, and nothing stands in clear. */
 
-import { createApp, durable, MemoryStorage, type Cipher } from "@durable/core";
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";

@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Journal, MemoryStorage, type FactKind } from "@durable/core";
+import { Journal, MemoryStorage } from "@durable/core";
+import type { FactKind } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { replayGolden, virtualWorld, type GoldenJournal, type GoldenOptions } from "@durable/testing";
 import { describe, expect, test } from "vitest";

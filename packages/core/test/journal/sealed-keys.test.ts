@@ -1,4 +1,5 @@
-import { createApp, durable, type Cipher, type DurableError } from "@durable/core";
+import { createApp, durable, type DurableError } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { describe, expect, test } from "vitest";
 import { failureOf, outputOf, tokenOf } from "../support/behaviour-lab.ts";
 import { textOf } from "../support/blobs-flow.ts";

@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryStorage, type Cipher } from "@durable/core";
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { chainOf } from "@durable/core/encryption";
 import { expect, test } from "vitest";
 import { failureOf, outputOf, tokenOf } from "../support/behaviour-lab.ts";

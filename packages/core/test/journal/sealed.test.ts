@@ -1,4 +1,5 @@
-import { createApp, createWorker, durable, Journal, type AppendRequest, type Outcome } from "@durable/core";
+import { createApp, createWorker, durable, Journal, type Outcome } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { outputOf, tokenOf } from "../support/behaviour-lab.ts";

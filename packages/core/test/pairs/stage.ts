@@ -3,15 +3,13 @@
 import {
   createApp,
   createWorker,
-  fingerprint,
   type App,
   type AppOptions,
-  type Chain,
-  type Cipher,
   type RunHead,
   type Storage,
   type Worker,
 } from "@durable/core";
+import { fingerprint, type Chain, type Cipher } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { heldStorage } from "../../../testing/src/kit/held-storage.ts";

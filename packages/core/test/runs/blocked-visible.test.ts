@@ -1,4 +1,5 @@
-import { createApp, durable, type App, type BlockedNote, type Outcome } from "@durable/core";
+import { createApp, durable, type App, type Outcome } from "@durable/core";
+import type { BlockedNote } from "@durable/core/storage";
 import { describe, expect, test } from "vitest";
 import { lab, outputOf, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 import { silent, type Flow } from "../support/behaviour-lives.ts";

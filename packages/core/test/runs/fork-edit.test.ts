@@ -1,4 +1,5 @@
-import { durable, DurableError, MemoryStorage, type Context, type ForkPlan } from "@durable/core";
+import { durable, DurableError, MemoryStorage, type Context } from "@durable/core";
+import type { ForkPlan } from "@durable/core/inspect";
 import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

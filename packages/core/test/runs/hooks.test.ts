@@ -1,13 +1,5 @@
-import {
-  createApp,
-  durable,
-  FatalError,
-  type AttemptEnd,
-  type EndEvent,
-  type Hooks,
-  type RunEvent,
-  type RunStop,
-} from "@durable/core";
+import { createApp, durable, FatalError } from "@durable/core";
+import type { AttemptEnd, EndEvent, Hooks, RunEvent, RunStop } from "@durable/core/hooks";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryBucket, RemoteStorage, type Outcome } from "@durable/core";
+import { createApp, durable, type Outcome } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { countingStorage } from "@durable/testing";
 import { describe, expect, it } from "vitest";
 import { lab, noticingLab, outputOf, pause, secret, tokenOf, type Lab } from "../support/behaviour-lab.ts";

@@ -1,7 +1,7 @@
 /** Where limits meet other features: debounce, crashes, cancel, pause, forks, retries, children, chapters, deadlines. */
 
 import { createApp, durable, type App, type StartOptions } from "@durable/core";
-import { limitUse } from "@durable/core/tools";
+import { limitUse } from "@durable/core/inspect";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { lab, noticingLab, outputOf, type Lab } from "../support/behaviour-lab.ts";

@@ -1,5 +1,5 @@
 import { createApp, durable, type Workflow } from "@durable/core";
-import { viewRun } from "@durable/core/view";
+import { viewRun } from "@durable/core/inspect";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, it } from "vitest";
 import { lab, noticingLab, pause, sqliteLab, type Lab } from "../support/behaviour-lab.ts";

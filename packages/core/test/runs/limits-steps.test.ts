@@ -1,4 +1,5 @@
-import { createApp, createWorker, durable, type App, type Storage, type StorageLimits } from "@durable/core";
+import { createApp, createWorker, durable, type App, type Storage } from "@durable/core";
+import type { StorageLimits } from "@durable/core/storage";
 import { crashEverywhere } from "@durable/testing";
 import { describe, expect, inject, it } from "vitest";
 import { hooked, kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";

@@ -1,7 +1,8 @@
 /** Turns of a rate: who keeps one, who gives it back, and what it is not taken for. */
 
-import { createApp, durable, type App, type Storage, type StorageLimits } from "@durable/core";
-import { limitUse } from "@durable/core/tools";
+import { createApp, durable, type App, type Storage } from "@durable/core";
+import type { StorageLimits } from "@durable/core/storage";
+import { limitUse } from "@durable/core/inspect";
 import { describe, expect, it } from "vitest";
 import { hooked, kindsOf, lab, noticingLab, outputOf, type Lab } from "../support/behaviour-lab.ts";
 import { open } from "../support/worker-lab.ts";

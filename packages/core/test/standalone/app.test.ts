@@ -1,4 +1,5 @@
-import { createApp, durable, systemWorld } from "@durable/core";
+import { createApp, durable } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { failureOf, lab, outputOf, pause, type Lab } from "../support/behaviour-lab.ts";

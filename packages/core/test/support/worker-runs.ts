@@ -1,6 +1,7 @@
 /** Runs that are recorded and driven by nobody, as a client that only starts them, or one that died, leaves them. */
 
-import type { RunFlow, RunHead, Storage, World } from "@durable/core";
+import type { RunHead, Storage, World } from "@durable/core";
+import type { RunFlow } from "@durable/core/storage";
 import { encode } from "../../src/values/codec/encode.ts";
 import { writeFact } from "../../src/journal/fact-text.ts";
 import { RunJournal } from "../../src/journal/journal.ts";

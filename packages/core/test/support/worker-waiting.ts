@@ -4,7 +4,8 @@
  */
 
 import { join } from "node:path";
-import { systemWorld, type App } from "../../src/index.ts";
+import { systemWorld } from "../../src/storage.ts";
+import type { App } from "../../src/index.ts";
 import { SqliteStorage } from "../../src/adapters/sqlite/index.ts";
 import { tempFolder } from "./sqlite-temp.ts";
 import { workerApp } from "./worker-flows.ts";

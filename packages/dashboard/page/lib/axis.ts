@@ -1,6 +1,6 @@
 /** What the waterfall needs of the axis besides where a time is. */
 
-import { foldGaps, positionOn, type Axis, type RowView } from "@durable/core/view";
+import { foldGaps, positionOn, type Axis, type RowView } from "@durable/core/inspect";
 import type { Row } from "../../src/api.ts";
 import { duration } from "./format.ts";
 

@@ -3,7 +3,7 @@
  * parts of a stream. Values of other shapes have none.
  */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 
 export interface ChatPart {
   readonly type: "text" | "reasoning" | "call" | "result" | "other";

@@ -1,6 +1,6 @@
 /** From a JSON Schema to the fields of a form, and from what was typed to a value. */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 
 export interface Field {
   readonly name: string;

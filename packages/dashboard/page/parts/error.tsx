@@ -1,6 +1,6 @@
 /** A recorded error: what, why, and the causes below it. */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import { Value } from "./value.tsx";
 

@@ -1,6 +1,6 @@
 /** One call in detail: messages, output, input, attempts, error; and what can be done from here. */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";

@@ -1,6 +1,6 @@
 /** Recorded values: a tree that opens where it is clicked. Text stays text, whatever it contains. */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { copy } from "../lib/state.ts";

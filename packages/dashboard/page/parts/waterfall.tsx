@@ -1,7 +1,7 @@
 /** The waterfall: one line per call, bars on an axis whose idle time is folded. */
 
-import type { Axis } from "@durable/core/view";
-import { positionOn } from "@durable/core/view";
+import type { Axis } from "@durable/core/inspect";
+import { positionOn } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Row } from "../../src/api.ts";

@@ -1,6 +1,6 @@
 /** Two runs side by side, call by call. */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DiffCall, DiffPage } from "../../src/api.ts";

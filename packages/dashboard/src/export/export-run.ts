@@ -9,8 +9,9 @@
  */
 
 import { page } from "#page";
-import { type App, DurableError, type Prices } from "@durable/core";
-import { type Plain, viewRun } from "@durable/core/view";
+import { type App, DurableError } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
+import { type Plain, viewRun } from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
 import type { Call } from "@durable/http/kit";
 import type { JournalEntry, RunPage, StepDetail } from "../api.ts";

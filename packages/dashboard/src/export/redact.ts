@@ -3,7 +3,7 @@
  * the side of hiding, but cannot know every secret. Proven in test/export.test.ts.
  */
 
-import type { Plain } from "@durable/core/view";
+import type { Plain } from "@durable/core/inspect";
 
 const hidden = "[redacted]";
 

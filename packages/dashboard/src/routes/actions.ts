@@ -8,8 +8,8 @@
 import { DurableError, type ForkOptions, type ResumeStatus, type Run } from "@durable/core";
 import { HttpError } from "@durable/http";
 import { answerWait, type Call, forkOptionsIn, json, textIn } from "@durable/http/kit";
-import { wakeRun } from "@durable/core/tools";
-import { viewRun } from "@durable/core/view";
+import { wakeRun } from "@durable/core/inspect";
+import { viewRun } from "@durable/core/inspect";
 import type { PlanReply } from "../api.ts";
 import type { Service } from "../options.ts";
 import { answerMs, assertCode, driveWithCode } from "./drive.ts";

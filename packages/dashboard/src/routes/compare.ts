@@ -1,7 +1,8 @@
 /** Runs beside each other: the tree of forks, and the difference of two runs. Proven in test/server.test.ts. */
 
-import { diff, type Entry, type Given, type RunHead } from "@durable/core";
-import { plain, viewRun, type Plain } from "@durable/core/view";
+import type { Entry, RunHead } from "@durable/core";
+import { diff, type Given } from "@durable/core/inspect";
+import { plain, viewRun, type Plain } from "@durable/core/inspect";
 import { type Call, json, runIdOf } from "@durable/http/kit";
 import type { DiffPage, Tree, TreeNode } from "../api.ts";
 import type { Service } from "../options.ts";

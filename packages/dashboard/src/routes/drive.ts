@@ -1,7 +1,7 @@
 /** Runs whose code is here are driven at once; others wait for a worker. Proven in test/actions.test.ts. */
 
 import { within } from "@durable/http/kit";
-import { viewRun } from "@durable/core/view";
+import { viewRun } from "@durable/core/inspect";
 import { Refusal } from "../errors.ts";
 import type { Service } from "../options.ts";
 import { said } from "./request.ts";

@@ -5,8 +5,8 @@
  * events.2. A page that is closed ends its watch; a comment every few seconds notices one that vanished.
  */
 
-import { storageOf } from "@durable/core/tools";
-import { locatorOf, plain } from "@durable/core/view";
+import { storageOf } from "@durable/core/inspect";
+import { locatorOf, plain } from "@durable/core/inspect";
 import { assertFree, type Call, eventStream, eventText } from "@durable/http/kit";
 import type { Service } from "../options.ts";
 import { beyondEnd } from "./run.ts";

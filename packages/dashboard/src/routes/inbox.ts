@@ -1,6 +1,6 @@
 /** Waits for people, over all runs. Proven in test/actions.test.ts. */
 
-import { viewRun } from "@durable/core/view";
+import { viewRun } from "@durable/core/inspect";
 import { type Call, json } from "@durable/http/kit";
 import type { Inbox } from "../api.ts";
 import type { Service } from "../options.ts";

@@ -6,7 +6,7 @@
 import type { EndStatus, PurgeOptions, ScheduleInfo } from "@durable/core";
 import { HttpError } from "@durable/http";
 import { type Call, json, textIn } from "@durable/http/kit";
-import { fleetOf, limitUse, storageOf } from "@durable/core/tools";
+import { fleetOf, limitUse, storageOf } from "@durable/core/inspect";
 import type { Operations, Purge } from "../api.ts";
 import type { Service } from "../options.ts";
 import { readBody, reasonIn, said } from "./request.ts";

@@ -1,8 +1,9 @@
 /** One run: its page, one of its calls, and its journal. Proven in test/server.test.ts. */
 
-import { DurableError, type Entry, type RunHead, spendOf } from "@durable/core";
-import { storageOf } from "@durable/core/tools";
-import { locatorOf, plain, type Plain, viewRun, type RowView, type RunView } from "@durable/core/view";
+import { DurableError, type Entry, type RunHead } from "@durable/core";
+import { spendOf } from "@durable/core/inspect";
+import { storageOf } from "@durable/core/inspect";
+import { locatorOf, plain, type Plain, viewRun, type RowView, type RunView } from "@durable/core/inspect";
 import { type Call, json } from "@durable/http/kit";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import type { Service } from "../options.ts";

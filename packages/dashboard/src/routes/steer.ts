@@ -6,7 +6,7 @@
 import { DurableError, type SendStatus } from "@durable/core";
 import { HttpError } from "@durable/http";
 import { type Call, json } from "@durable/http/kit";
-import { viewRun } from "@durable/core/view";
+import { viewRun } from "@durable/core/inspect";
 import type { Service } from "../options.ts";
 import { assertCode, drive, driveWithCode, hasCode } from "./drive.ts";
 import { readBody, reasonIn, said } from "./request.ts";

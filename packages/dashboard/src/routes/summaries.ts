@@ -1,7 +1,7 @@
 /** What a line of the list shows besides the head. Only lines that are in view are asked for. */
 
 import { describe } from "../text.ts";
-import { viewRun, type RowView, type RunView } from "@durable/core/view";
+import { viewRun, type RowView, type RunView } from "@durable/core/inspect";
 import { type Call, json } from "@durable/http/kit";
 import type { Mark, Summary } from "../api.ts";
 import type { Service } from "../options.ts";

@@ -10,10 +10,10 @@ import {
   createApp,
   durable,
   DurableError,
-  type Prices,
   type Run,
   type Storage,
 } from "@durable/core";
+import type { Prices } from "@durable/core/inspect";
 import { scriptedModel } from "../../../../examples/llm/src/index.ts";
 import { z } from "zod";
 import { createAgent as createTideAgent } from "../../../../examples/agent-loop/src/agent.ts";

@@ -8,7 +8,7 @@ import {
   tagsOf,
   versionsOf,
   workflowsOf,
-} from "@durable/core/storage-kit";
+} from "@durable/core/storage";
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
 import { clock } from "./clock.ts";

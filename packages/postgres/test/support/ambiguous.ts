@@ -3,7 +3,8 @@
  * the appends (law 8).
  */
 
-import { durable, DurableError, type AppendRequest, type Storage } from "@durable/core";
+import { durable, DurableError, type Storage } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { PostgresStorage } from "../../src/index.ts";
 import { cuttingProxy, type Cut } from "./proxy.ts";
 

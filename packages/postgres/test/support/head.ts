@@ -1,6 +1,7 @@
 /** Heads and requests for tests that speak to the storage directly. */
 
-import type { AppendRequest, RunHead } from "@durable/core";
+import type { RunHead } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 
 let made = 0;
 

@@ -1,6 +1,7 @@
 /** Three handles on one bucket, one per process, for the simulator. */
 
-import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
+import type { Storage } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { virtualWorld } from "@durable/testing";
 
 export function handles(now: () => number): Storage[] {

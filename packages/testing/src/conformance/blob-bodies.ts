@@ -2,7 +2,8 @@
  * Names and bodies of blobs: any text is returned unchanged, or refused. Proven in test/conformance.test.ts.
  */
 
-import { DurableError, type NamedBlob } from "@durable/core";
+import { DurableError } from "@durable/core";
+import type { NamedBlob } from "@durable/core/storage";
 import { expect } from "vitest";
 import { blobsOf, createNaming, naming } from "./blobs.ts";
 import { hostileNames } from "./hostile.ts";

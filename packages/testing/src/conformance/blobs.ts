@@ -3,7 +3,8 @@
  * Proven in test/conformance.test.ts.
  */
 
-import type { AppendRequest, NamedBlob, RunHead, Storage } from "@durable/core";
+import type { RunHead, Storage } from "@durable/core";
+import type { AppendRequest, NamedBlob } from "@durable/core/storage";
 import { expect } from "vitest";
 import { expectOneWinner, headOf, refused, request, text, type Checks, type Subject } from "./subject.ts";
 

@@ -3,7 +3,9 @@
  * packages/core/test/adapters/remote/conformance.test.ts.
  */
 
-import { RemoteStorage, systemWorld, type Bucket, type World } from "@durable/core";
+import type { World } from "@durable/core";
+import { RemoteStorage, type Bucket } from "@durable/core/remote";
+import { systemWorld } from "@durable/core/storage";
 import { describe, expect, it } from "vitest";
 import { faultyBucket, type BucketFault, type FaultyBucket } from "../buckets.ts";
 import { seeded } from "../random.ts";

@@ -3,7 +3,8 @@
  * test/conformance.test.ts.
  */
 
-import type { NamedBlob, RunHead } from "@durable/core";
+import type { RunHead } from "@durable/core";
+import type { NamedBlob } from "@durable/core/storage";
 import { expect } from "vitest";
 import { blobsOf, createNaming, naming } from "./blobs.ts";
 import { request, text, type Checks, type Subject } from "./subject.ts";

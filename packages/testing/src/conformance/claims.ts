@@ -3,7 +3,8 @@
  * workflows take turns. Proven in test/conformance.test.ts.
  */
 
-import type { ClaimRequest, RunHead, Storage } from "@durable/core";
+import type { RunHead, Storage } from "@durable/core";
+import type { ClaimRequest } from "@durable/core/storage";
 import { expect } from "vitest";
 import { request, type Checks, type Subject } from "./subject.ts";
 

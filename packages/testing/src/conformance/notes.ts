@@ -3,7 +3,8 @@
  * test/conformance.test.ts.
  */
 
-import type { BlockedNote, RunHead } from "@durable/core";
+import type { RunHead } from "@durable/core";
+import type { BlockedNote } from "@durable/core/storage";
 import { expect } from "vitest";
 import { request, type Checks, type Subject } from "./subject.ts";
 

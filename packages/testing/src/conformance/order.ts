@@ -3,7 +3,8 @@
  * Proven in test/conformance.test.ts.
  */
 
-import type { RunFlow, RunHead } from "@durable/core";
+import type { RunHead } from "@durable/core";
+import type { RunFlow } from "@durable/core/storage";
 import { expect } from "vitest";
 import { request, type Checks, type Subject } from "./subject.ts";
 

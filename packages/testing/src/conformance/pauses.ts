@@ -1,6 +1,6 @@
 /** `pause` and `paused`: workflows whose runs are not driven. Proven in test/conformance.test.ts. */
 
-import type { WorkflowPause } from "@durable/core";
+import type { WorkflowPause } from "@durable/core/storage";
 import { expect } from "vitest";
 import type { Checks, Subject } from "./subject.ts";
 

@@ -1,6 +1,6 @@
 /** Schedules: a compare-and-swap on their version, and lists. Proven in test/conformance.test.ts. */
 
-import type { ScheduleStore, StoredSchedule } from "@durable/core";
+import type { ScheduleStore, StoredSchedule } from "@durable/core/storage";
 import { expect } from "vitest";
 import type { Checks } from "./subject.ts";
 

@@ -3,15 +3,8 @@
  * Proven in test/conformance.test.ts.
  */
 
-import type {
-  AppendRequest,
-  ListPage,
-  ListQuery,
-  RunHead,
-  ScheduleStore,
-  Storage,
-  StorageLimits,
-} from "@durable/core";
+import type { ListPage, ListQuery, RunHead, Storage } from "@durable/core";
+import type { AppendRequest, ScheduleStore, StorageLimits } from "@durable/core/storage";
 import { expect } from "vitest";
 
 /** What `open` of an adapter returns to each test. */

@@ -1,7 +1,7 @@
 /** Limits that hold across processes: of runs, of their rate, and of the services that steps call. */
 
 import { durable, type App } from "@durable/core";
-import { fleetOf } from "@durable/core/tools";
+import { fleetOf } from "@durable/core/inspect";
 import { expect } from "vitest";
 import type { Feature } from "./feature.ts";
 import { cannotLimit, refuses, type FeatureLab } from "./lab.ts";

@@ -3,14 +3,8 @@
  * frame is interpreted here; @durable/core reads the batches. Proven in test/golden.test.ts.
  */
 
-import {
-  createApp,
-  MemoryStorage,
-  type Cipher,
-  type Entry,
-  type ReadReply,
-  type Storage,
-} from "@durable/core";
+import { createApp, MemoryStorage, type Entry, type Storage } from "@durable/core";
+import type { Cipher, ReadReply } from "@durable/core/storage";
 import { loadJournal } from "../journal-loader.ts";
 
 /** The format of the frame; batches have their own format version. Those before it were never released. */

@@ -14,10 +14,10 @@ import {
   DurableError,
   type AnyWorkflow,
   type AppOptions,
-  type Cipher,
   type Outcome,
   type Secret,
 } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
 import { trackedCipher } from "./tracked-cipher.ts";
 import { guarded } from "./guarded-workflow.ts";

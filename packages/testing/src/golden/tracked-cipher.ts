@@ -3,7 +3,7 @@
  * test/golden-work.test.ts.
  */
 
-import type { Chain, Cipher } from "@durable/core";
+import type { Chain, Cipher } from "@durable/core/storage";
 
 export interface TrackedCipher {
   readonly cipher: Cipher | undefined;

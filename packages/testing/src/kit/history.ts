@@ -8,14 +8,8 @@
  * Proven in test/kit-clean.test.ts and test/kit-caught.test.ts.
  */
 
-import {
-  createApp,
-  MemoryStorage,
-  type HooksOption,
-  type RunHead,
-  type Storage,
-  type Workflow,
-} from "@durable/core";
+import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
+import type { HooksOption } from "@durable/core/hooks";
 import { faultyStorage, type Fault, type FaultyStorage } from "../faulty-storage.ts";
 import { loadJournal } from "../journal-loader.ts";
 import { seeded, type Random } from "../random.ts";

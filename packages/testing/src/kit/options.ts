@@ -1,6 +1,7 @@
 /** The options of `crashEverywhere`. Proven in test/kit-types.test-d.ts. */
 
-import type { HooksOption, LimitOptions, Storage, Workflow } from "@durable/core";
+import type { LimitOptions, Storage, Workflow } from "@durable/core";
+import type { HooksOption } from "@durable/core/hooks";
 import type { Fault } from "../faulty-storage.ts";
 import type { VirtualWorld } from "../virtual-world.ts";
 import type { AmbientName } from "./ambient.ts";

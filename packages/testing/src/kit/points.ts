@@ -3,7 +3,8 @@
  * test/kit-report.test.ts.
  */
 
-import type { AppendRequest, Storage } from "@durable/core";
+import type { Storage } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { optionalCalls, type Fault, type Operation } from "../faulty-storage.ts";
 
 /** One read or write of the run without faults: the `index`-th of its kind, from 1. */

@@ -1,6 +1,7 @@
 /** Faults in blobs, each with the test that must notice it. */
 
-import type { AppendRequest, MemoryStorage, NamedBlob, ReadReply } from "@durable/core";
+import type { MemoryStorage } from "@durable/core";
+import type { AppendRequest, NamedBlob, ReadReply } from "@durable/core/storage";
 import type { Fault, Planted } from "./conformance-journal-faults.ts";
 
 /** Changes each blob on its way in. */

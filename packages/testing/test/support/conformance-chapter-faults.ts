@@ -1,6 +1,7 @@
 /** Faults in chapters, each with the test that must notice it. */
 
-import { DurableError, type MemoryStorage, type ReadReply, type RunHead } from "@durable/core";
+import { DurableError, type MemoryStorage, type RunHead } from "@durable/core";
+import type { ReadReply } from "@durable/core/storage";
 import { heads, type Fault, type Planted } from "./conformance-journal-faults.ts";
 
 /** Hides batches instead of dropping them, and checks nothing. */

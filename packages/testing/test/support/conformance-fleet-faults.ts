@@ -1,6 +1,7 @@
 /** Faults in `claim` and `whenDue`, each with the test that must notice it. */
 
-import type { ClaimRequest, MemoryStorage, RunHead } from "@durable/core";
+import type { MemoryStorage, RunHead } from "@durable/core";
+import type { ClaimRequest } from "@durable/core/storage";
 import type { Planted } from "./conformance-journal-faults.ts";
 
 const never = (): AbortSignal => new AbortController().signal;

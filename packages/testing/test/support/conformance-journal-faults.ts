@@ -1,6 +1,7 @@
 /** Faults in what is written, read and listed, each with the test that must notice it. */
 
-import type { AppendRequest, ListPage, ListQuery, MemoryStorage, RunHead, Storage } from "@durable/core";
+import type { ListPage, ListQuery, MemoryStorage, RunHead, Storage } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 
 /** A storage with one fault: what differs from a good one. */
 export type Fault = (good: MemoryStorage) => Partial<Storage>;

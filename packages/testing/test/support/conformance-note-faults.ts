@@ -1,6 +1,7 @@
 /** Faults in notes of blocked runs, each with the test that must notice it. */
 
-import type { BlockedNote, MemoryStorage, RunHead } from "@durable/core";
+import type { MemoryStorage, RunHead } from "@durable/core";
+import type { BlockedNote } from "@durable/core/storage";
 import { heads, type Fault, type Planted } from "./conformance-journal-faults.ts";
 
 /** Changes each note on its way in; `null` loses it. */

@@ -1,6 +1,7 @@
 /** Faults in schedules, each with the test that must notice it. */
 
-import type { MemoryStorage, ScheduleStore, StoredSchedule } from "@durable/core";
+import type { MemoryStorage } from "@durable/core";
+import type { ScheduleStore, StoredSchedule } from "@durable/core/storage";
 import type { Fault, Planted } from "./conformance-journal-faults.ts";
 
 /** The schedules of the good storage, with the methods that the fault replaces. */

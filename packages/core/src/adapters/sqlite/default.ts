@@ -8,6 +8,7 @@ import { named } from "./errors.ts";
 import { SqliteStorage } from "./storage.ts";
 
 export { guard } from "../../ports/uncaught.ts";
+export { isDead, thisProcess } from "./process.ts";
 
 /** How many parked runs stay in memory by default. */
 export const warmRuns = 100;

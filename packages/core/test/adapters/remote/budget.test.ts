@@ -1,4 +1,5 @@
-import { durable, MemoryBucket, RemoteStorage, type World } from "@durable/core";
+import { durable, type World } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { countingBucket, virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 

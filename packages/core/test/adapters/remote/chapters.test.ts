@@ -1,4 +1,6 @@
-import { MemoryBucket, type NamedBlob, type RemoteStorage, type RunHead, type Bucket } from "@durable/core";
+import type { RunHead } from "@durable/core";
+import { MemoryBucket, type RemoteStorage, type Bucket } from "@durable/core/remote";
+import type { NamedBlob } from "@durable/core/storage";
 import { countingBucket } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { fuzzChapters } from "./support/chapters-fuzz.ts";

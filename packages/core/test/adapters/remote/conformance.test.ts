@@ -1,4 +1,4 @@
-import { MemoryBucket } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
 import {
   bucketConformance,
   remoteConformance,

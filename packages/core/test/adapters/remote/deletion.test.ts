@@ -1,4 +1,5 @@
-import { DurableError, MemoryBucket, type RunHead } from "@durable/core";
+import { DurableError, type RunHead } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
 import { describe, expect, test } from "vitest";
 import { batchOf, createLong, dying, headOf, keysOf, remote } from "./support/remote.ts";
 

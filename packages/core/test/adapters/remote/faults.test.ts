@@ -1,4 +1,5 @@
-import { DurableError, MemoryBucket } from "@durable/core";
+import { DurableError } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
 import { describe, expect, test } from "vitest";
 import { batchOf, createLong, dying, headOf, keysOf, remote, watched } from "./support/remote.ts";
 

@@ -1,4 +1,4 @@
-import { MemoryBucket } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
 import { describe, expect, inject, test } from "vitest";
 import { careless, fuzzRun } from "./support/fuzz.ts";
 

@@ -1,4 +1,5 @@
-import { MemoryBucket, type BlockedNote } from "@durable/core";
+import { MemoryBucket } from "@durable/core/remote";
+import type { BlockedNote } from "@durable/core/storage";
 import { countingBucket } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { batchOf, headOf, keysOf, remote } from "./support/remote.ts";

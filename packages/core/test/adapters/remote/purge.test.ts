@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryBucket, RemoteStorage } from "@durable/core";
+import { createApp, durable } from "@durable/core";
+import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { virtualWorld } from "@durable/testing";
 import { expect, test } from "vitest";
 import { batchOf, dying, headOf, keysOf, remote } from "./support/remote.ts";

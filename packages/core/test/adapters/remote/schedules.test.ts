@@ -1,10 +1,5 @@
-import {
-  MemoryBucket,
-  RemoteStorage,
-  type Bucket,
-  type ScheduleStore,
-  type StoredSchedule,
-} from "@durable/core";
+import { MemoryBucket, RemoteStorage, type Bucket } from "@durable/core/remote";
+import type { ScheduleStore, StoredSchedule } from "@durable/core/storage";
 import { describe, expect, test } from "vitest";
 
 let versions = 0;

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { durable, type AppendRequest } from "../../../src/index.ts";
+import { durable } from "../../../src/index.ts";
+import type { AppendRequest } from "../../../src/storage.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { listText } from "../../../src/adapters/sqlite/list-text.ts";
 import { statements } from "../../../src/adapters/sqlite/statements.ts";

@@ -4,7 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } 
 import { dirname, join } from "node:path";
 import { virtualWorld } from "@durable/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createApp, createWorker, durable, DurableError, systemWorld } from "../../../src/index.ts";
+import { createApp, createWorker, durable, DurableError } from "../../../src/index.ts";
+import { systemWorld } from "../../../src/storage.ts";
 import { FileIdentity } from "../../../src/adapters/sqlite/identity.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { Child, killChildren } from "../../support/child-process.ts";

@@ -1,13 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
-import {
-  MemoryStorage,
-  type AppendRequest,
-  type Lease,
-  type ListPage,
-  type ListQuery,
-  type ReadReply,
-  type Workflow,
-} from "../../../src/index.ts";
+import { MemoryStorage, type ListPage, type ListQuery, type Workflow } from "../../../src/index.ts";
+import type { AppendRequest, Lease, ReadReply } from "../../../src/storage.ts";
 import { answers, everyOperation } from "../../support/every-operation.ts";
 import { compareJournals, firstDifference, onBoth, type Play } from "./support/journals.ts";
 import { randomOps } from "./support/ops.ts";

@@ -1,5 +1,6 @@
 import type { Open } from "@durable/testing/conformance";
-import { MemoryStorage, systemWorld } from "../../../src/index.ts";
+import { MemoryStorage } from "../../../src/index.ts";
+import { systemWorld } from "../../../src/storage.ts";
 
 /** A memory for the suites of a storage. */
 export const openMemory: Open = ({ now }) => {

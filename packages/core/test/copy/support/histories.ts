@@ -3,7 +3,8 @@
  * blocked and leased. Batches look like those of the engine, as far as a copy reads them.
  */
 
-import { MemoryStorage, type NamedBlob, type RunHead, type Storage } from "@durable/core";
+import { MemoryStorage, type RunHead, type Storage } from "@durable/core";
+import type { NamedBlob } from "@durable/core/storage";
 import { seeded, type Random } from "@durable/testing";
 import { locatorOf } from "../../../src/journal/keys.ts";
 

@@ -1,6 +1,7 @@
 /** Storages of every kind that belong to one test, and all that a storage has, as a value that can be compared. */
 
-import { MemoryStorage, RemoteStorage, type RunHead, type Storage, type World } from "@durable/core";
+import { MemoryStorage, type RunHead, type Storage, type World } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { FolderBucket } from "@durable/core/folder";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { onTestFinished } from "vitest";

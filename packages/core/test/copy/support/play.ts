@@ -1,6 +1,7 @@
 /** One random history, copied in several steps and after a crash, and compared with the source. */
 
-import { copyRuns, systemWorld, type ReadReply, type RunHead, type Storage, type World } from "@durable/core";
+import { copyRuns, type RunHead, type Storage, type World } from "@durable/core";
+import { systemWorld, type ReadReply } from "@durable/core/storage";
 import { faultyStorage, seeded } from "@durable/testing";
 import { expect } from "vitest";
 import { headsOf } from "./houses.ts";

@@ -3,7 +3,6 @@
 import {
   createApp,
   durable,
-  systemWorld,
   type App,
   type HostOptions,
   type Outcome,
@@ -11,6 +10,7 @@ import {
   type Storage,
   type World,
 } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { secret, tokenOf } from "../../support/behaviour-lab.ts";
 

@@ -1,13 +1,7 @@
 /** What passes between a child and its parent when something comes between them. */
 
-import {
-  createApp,
-  durable,
-  type AppendRequest,
-  type Context,
-  type RunHead,
-  type Storage,
-} from "@durable/core";
+import { createApp, durable, type Context, type RunHead, type Storage } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import {

@@ -1,6 +1,7 @@
 /** States that grow to about a megabyte in a hundred steps, and what a storage is given to keep for each step. */
 
-import type { AppendRequest, Storage } from "@durable/core";
+import type { Storage } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { Chance } from "../../support/codec-values.ts";
 import { prose } from "../../support/blobs-pack.ts";
 

@@ -1,6 +1,7 @@
 /** One run from its start to its end, in as many lives as its storage leaves it; hurt at one append at the most. */
 
-import type { Cipher, Outcome, Workflow } from "@durable/core";
+import type { Outcome, Workflow } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { pause, type Lab } from "../../support/behaviour-lab.ts";
 

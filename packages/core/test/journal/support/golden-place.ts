@@ -1,13 +1,7 @@
 /** Where golden journals are made, and what all makers need. */
 
-import {
-  createApp,
-  MemoryStorage,
-  type AnyWorkflow,
-  type Cipher,
-  type Outcome,
-  type Storage,
-} from "@durable/core";
+import { createApp, MemoryStorage, type AnyWorkflow, type Outcome, type Storage } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { goldenFlows, pace } from "./golden-flows.ts";
 import { goldenFlowsOfEnds } from "./golden-flows-ends.ts";

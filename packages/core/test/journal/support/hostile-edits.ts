@@ -1,6 +1,7 @@
 /** Random edits of sealed journals, by somebody who can write to the storage and has no key; and what readers then see. */
 
-import { createApp, durable, DurableError, MemoryStorage, type ReadReply, type Storage } from "@durable/core";
+import { createApp, durable, DurableError, MemoryStorage, type Storage } from "@durable/core";
+import type { ReadReply } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { Chance } from "../../support/codec-values.ts";
 import { secret } from "../../support/behaviour-lab.ts";

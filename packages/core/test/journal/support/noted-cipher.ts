@@ -1,6 +1,6 @@
 /** Real time in virtual time: work on other threads is noted, and virtual time waits for it. */
 
-import type { Cipher } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 
 export interface Notes {
   readonly noted: <T>(work: Promise<T>) => Promise<T>;

@@ -1,6 +1,7 @@
 /** Journals under a cipher: virtual time that waits for it, and copies of a storage in which something was changed. */
 
-import { MemoryStorage, type Chain, type Cipher } from "@durable/core";
+import { MemoryStorage } from "@durable/core";
+import type { Chain, Cipher } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { virtualWorld } from "@durable/testing";
 import { secret, type Lab } from "../../support/behaviour-lab.ts";

@@ -1,6 +1,7 @@
 /** A run with a bit of everything under a cipher, and what a process says that finds something wrong with it. */
 
-import { createApp, durable, type Cipher, type DurableError } from "@durable/core";
+import { createApp, durable, type DurableError } from "@durable/core";
+import type { Cipher } from "@durable/core/storage";
 import { expect } from "vitest";
 import { failureOf, tokenOf } from "../../support/behaviour-lab.ts";
 import { textOf } from "../../support/blobs-flow.ts";

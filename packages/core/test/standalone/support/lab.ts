@@ -1,13 +1,7 @@
 /** What tests of journals without a workflow share. */
 
-import {
-  Journal,
-  type AppendRequest,
-  type JournalOptions,
-  type StepInfo,
-  type Storage,
-  type World,
-} from "@durable/core";
+import { Journal, type JournalOptions, type StepInfo, type Storage, type World } from "@durable/core";
+import type { AppendRequest } from "@durable/core/storage";
 import { pause, type Lab } from "../../support/behaviour-lab.ts";
 import { range } from "../../support/stream-lab.ts";
 

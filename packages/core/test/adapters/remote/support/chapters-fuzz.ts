@@ -5,7 +5,9 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { DurableError, MemoryBucket, type Bucket, type NamedBlob, type RunHead } from "@durable/core";
+import { DurableError, type RunHead } from "@durable/core";
+import { MemoryBucket, type Bucket } from "@durable/core/remote";
+import type { NamedBlob } from "@durable/core/storage";
 import { seeded, type Random } from "@durable/testing";
 import { batchOf, dying, headOf, remote } from "./remote.ts";
 

@@ -1,6 +1,7 @@
 /** Drives a run whose journal is in a folder bucket: `<folder>`. Says each body that runs, and the outcome. */
 
-import { durable, RemoteStorage } from "@durable/core";
+import { durable } from "@durable/core";
+import { RemoteStorage } from "@durable/core/remote";
 import { FolderBucket } from "../../../../src/adapters/folder/index.ts";
 
 const [folder = ""] = process.argv.slice(2);

@@ -3,7 +3,8 @@
  * begin, everybody answers the same question. What each of them saw must be what the journal says in the end.
  */
 
-import { durable, RemoteStorage, type Bucket, type Storage } from "@durable/core";
+import { durable, type Storage } from "@durable/core";
+import { RemoteStorage, type Bucket } from "@durable/core/remote";
 import { faultyBucket, seeded, type Random } from "@durable/testing";
 import { dying } from "./remote.ts";
 

@@ -1,13 +1,8 @@
 /** What tests of RemoteStorage share: heads and batches as core writes them, and buckets that stop or are watched. */
 
-import {
-  type MemoryBucket,
-  RemoteStorage,
-  systemWorld,
-  type AppendRequest,
-  type Bucket,
-  type RunHead,
-} from "@durable/core";
+import type { RunHead } from "@durable/core";
+import { type MemoryBucket, RemoteStorage, type Bucket } from "@durable/core/remote";
+import { systemWorld, type AppendRequest } from "@durable/core/storage";
 
 let made = 0;
 

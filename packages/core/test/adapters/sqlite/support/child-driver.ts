@@ -4,7 +4,7 @@
  */
 
 import { writeSync } from "node:fs";
-import { systemWorld } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { virtualWorld } from "@durable/testing";
 import { SqliteStorage } from "../../../../src/adapters/sqlite/index.ts";
 import { appOf, driveAll, workAll } from "./drive.ts";

@@ -4,10 +4,10 @@
  * It only shows: nothing decides by it, so a worker that cannot write its name works as any other.
  */
 
-import { appStorage, type App, type AppOfStorage } from "./app.ts";
-import { pause } from "./ports/world.ts";
-import type { RunHead } from "./ports/storage.ts";
-import { atOnce } from "./values/limits.ts";
+import { appStorage, type App, type AppOfStorage } from "../app.ts";
+import { pause } from "../ports/world.ts";
+import type { RunHead } from "../ports/storage.ts";
+import { atOnce } from "../values/limits.ts";
 
 /** A worker with a name, as it last described itself. */
 export interface WorkerInfo {

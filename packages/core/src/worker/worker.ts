@@ -11,21 +11,21 @@
  *     and no start that counts.
  */
 
-import { appSchedules, type App, type AppOfStorage } from "./app.ts";
+import { appSchedules, type App, type AppOfStorage } from "../app.ts";
 import { DueWork } from "./due-work.ts";
-import { toMs, type Duration } from "./values/duration.ts";
-import { Signal } from "./engine/promise.ts";
-import { DurableError, describeError, show } from "./values/errors.ts";
-import type { Outcome } from "./journal/outcome.ts";
+import { toMs, type Duration } from "../values/duration.ts";
+import { Signal } from "../engine/promise.ts";
+import { DurableError, describeError, show } from "../values/errors.ts";
+import type { Outcome } from "../journal/outcome.ts";
 import { announce } from "./fleet.ts";
 import { purgeNowAndThen, type WorkerPurge } from "./purge-work.ts";
-import { assertHooks, guard } from "./runs/host.ts";
-import { purgeSettings } from "./runs/purge.ts";
-import type { HooksOption } from "./engine/hooks.ts";
-import { withLogger, type Logger, type World } from "./ports/world.ts";
-import { Suspects } from "./runs/suspects.ts";
-import { keepTime } from "./schedules/clock.ts";
-import { assertOptions } from "./values/options.ts";
+import { assertHooks, guard } from "../runs/host.ts";
+import { purgeSettings } from "../runs/purge.ts";
+import type { HooksOption } from "../engine/hooks.ts";
+import { withLogger, type Logger, type World } from "../ports/world.ts";
+import { Suspects } from "../runs/suspects.ts";
+import { keepTime } from "../schedules/clock.ts";
+import { assertOptions } from "../values/options.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {

@@ -7,11 +7,11 @@
  * purge-work.3. A purge that fails is reported, and the next period tries again.
  */
 
-import { appStorage, type App, type AppOfStorage } from "./app.ts";
-import { pause } from "./ports/world.ts";
-import { purge, type PurgeOptions } from "./runs/purge.ts";
-import { toMs, type Duration } from "./values/duration.ts";
-import { describeError } from "./values/errors.ts";
+import { appStorage, type App, type AppOfStorage } from "../app.ts";
+import { pause } from "../ports/world.ts";
+import { purge, type PurgeOptions } from "../runs/purge.ts";
+import { toMs, type Duration } from "../values/duration.ts";
+import { describeError } from "../values/errors.ts";
 
 /** Options of `createWorker({ purge })`: those of `app.purge`, and how often. */
 export interface WorkerPurge extends Omit<PurgeOptions, "dryRun" | "signal"> {

@@ -10,9 +10,9 @@
  * due-work.4. Runs of paused workflows are neither claimed nor waited for, so they cost a worker nothing.
  */
 
-import { appStorage, type App, type AppOfStorage } from "./app.ts";
-import type { Signal } from "./engine/promise.ts";
-import type { RunHead, Storage } from "./ports/storage.ts";
+import { appStorage, type App, type AppOfStorage } from "../app.ts";
+import type { Signal } from "../engine/promise.ts";
+import type { RunHead, Storage } from "../ports/storage.ts";
 
 /** How long claimed runs are kept from other workers: enough to take their leases. */
 const quietMs = 5_000;

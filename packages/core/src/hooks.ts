@@ -1,0 +1,17 @@
+/** The events that hooks get. */
+
+export type {
+  AroundAttempt,
+  AttemptEnd,
+  AttemptEvent,
+  BlockedEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  HooksOption,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "./engine/hooks.ts";

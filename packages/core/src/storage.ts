@@ -1,0 +1,61 @@
+/** The port of storages and ciphers, and what packages that implement or extend them need. */
+
+import * as platform from "#default-storage";
+
+export type { ByContent, Unclaimed } from "./engine/definition.ts";
+export { nextAttemptAt, retryPolicy, type RetryPolicy } from "./engine/calls/retry.ts";
+export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind, SpawnedBy } from "./journal/entry.ts";
+export type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "./ports/schedules.ts";
+export type {
+  AppendRequest,
+  BlockedNote,
+  ClaimRequest,
+  Lease,
+  NamedBlob,
+  ReadReply,
+  RunFlow,
+  SlotLimits,
+  SlotUse,
+  StorageLimits,
+  WorkflowPause,
+} from "./ports/storage.ts";
+export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
+export { systemWorld } from "./ports/world.ts";
+export { fingerprint } from "./values/codec/fingerprint.ts";
+export {
+  pageSize,
+  beyondEnd,
+  workflowsOf,
+  parentsOf,
+  versionsOf,
+  tagsOf,
+  isFound,
+  afterPrefix,
+  inTurns,
+  scheduleListing,
+  noted,
+  keepReport,
+  dueOrder,
+  dueSinceOf,
+  endStatuses,
+  hasEnded,
+  endedBefore,
+  isUnchanged,
+  readsFrom,
+  readCursor,
+  conflict,
+  singletonConflict,
+  droppedConflict,
+  stillRead,
+  noChapter,
+  refuseBlobs,
+  FairTurns,
+} from "./ports/storage-kit.ts";
+
+/** Identifies this process on its host: boot, process namespace, process id and start time. Empty where there are none. */
+export const thisProcess: string = platform.thisProcess;
+
+/** True when the process that recorded this is certainly dead: it ran on this host, and is gone. */
+export function isDead(recorded: string): boolean {
+  return platform.isDead(recorded);
+}
