@@ -3,7 +3,6 @@
 /** From the roof down. Rooms on one line do not use each other. */
 export const floors: readonly (readonly string[])[] = [
   ["index.ts", "remote.ts", "storage.ts", "inspect.ts", "hooks.ts"],
-  ["tools.ts"],
   ["worker"],
   ["app.ts"],
   ["workflow.ts"],

@@ -1,4 +1,23 @@
-/** For tools: what a run did, as rows, differences, plans and sums; and what a storage holds. */
+/**
+ * For tools: what a run did, as rows, differences, plans and sums; and what a storage holds.
+ *
+ * tools.1. A replay writes nothing, takes no lease and starts no work: the code runs as far as the journal goes.
+ */
+
+import { appStorage, type App, type AppOfStorage } from "./app.ts";
+import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
+import type { Definition } from "./engine/definition.ts";
+import { writeFact } from "./journal/fact-text.ts";
+import type { RunJournal } from "./journal/journal.ts";
+import { isDeadline } from "./journal/keys.ts";
+import { decodeEntry } from "./journal/outcome.ts";
+import type { Storage } from "./ports/storage.ts";
+import { codeOf, replay } from "./runs/replay.ts";
+import type { Host } from "./runs/host.ts";
+import { definitionOf, openRun } from "./runs/lookup.ts";
+import { encode, encodeThrown } from "./values/codec/encode.ts";
+import { DurableError } from "./values/errors.ts";
+import { assertOptions } from "./values/options.ts";
 
 export type { EditedCalls } from "./runs/reader.ts";
 export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
@@ -26,17 +45,169 @@ export {
   type RowStatus,
   type RowView,
 } from "./inspect/view.ts";
-export {
-  replayRun,
-  wakeRun,
-  storageOf,
-  fleetOf,
-  limitUse,
-  type Replayed,
-  type ReplayOptions,
-  type Fleet,
-  type WorkerInfo,
-  type WorkflowLoad,
-  type LimitUse,
-  type WindowUse,
-} from "./tools.ts";
+
+export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./worker/fleet.ts";
+export { limitUse, type LimitUse, type WindowUse } from "./inspect/limit-use.ts";
+
+/** What a replay of a run against the present code showed. */
+export interface Replayed {
+  readonly runId: string;
+  /**
+   * `same`: the code does what the journal says. `changed`: the run can continue, but the code does more, less or
+   * something else. `diverged`: the journal and the code do not fit together.
+   */
+  readonly verdict: "same" | "changed" | "diverged";
+  /** Why the run cannot continue with this code; `null` unless it diverged. */
+  readonly error: DurableError | null;
+  /** How many recorded outcomes the code asked for. */
+  readonly delivered: number;
+  /** Recorded outcomes that the code did not ask for. */
+  readonly unused: readonly string[];
+  /** Calls without a recorded outcome that the code made: work that would run, and waits that are not open yet. */
+  readonly next: readonly { readonly key: string; readonly kind: string }[];
+  /** Open suspend points that the code did not reach. */
+  readonly unreached: readonly string[];
+  /** How the workflow function ended; `null` when it did not. */
+  readonly end: { readonly value: unknown } | { readonly error: unknown } | null;
+  /** False when the run has ended and the code ends in another way, or not at all. */
+  readonly endsAsRecorded: boolean;
+}
+
+/** Options of `replayRun`. */
+export interface ReplayOptions {
+  /** The chapter to replay; the current one by default. */
+  readonly chapter?: number | undefined;
+  /** Called before the workflow function, for a debugger. */
+  readonly onStart?: (() => void) | undefined;
+}
+
+/** Runs the present code over the journal of a run, as far as it goes. Nothing is written, and no work runs. */
+export async function replayRun(app: App, runId: string, options: ReplayOptions = {}): Promise<Replayed> {
+  assertOptions(options, "chapter onStart", "replayRun");
+  const host = hostOf(app);
+  const journal = await openRun(host, runId, options.chapter);
+  const found = (await codeOf(host, journal)) ?? definitionOf(host, journal);
+  const recorded = journal.state.end;
+  // This copy of the journal is ours alone. Without its end the engine replays it.
+  journal.state.end = null;
+  let end: Replayed["end"] = null;
+  const definition: Definition = {
+    ...found,
+    body: async (ctx, input) => {
+      options.onStart?.();
+      try {
+        const value: unknown = await found.body(ctx, input);
+        end = { value };
+        return value;
+      } catch (error) {
+        end = { error };
+        throw error;
+      }
+    },
+  };
+  let seen: Seen = { delivered: 0, unused: [], next: [], unreached: [] };
+  const stop = await replay(host, definition, journal, (replayEnd) => {
+    seen = seenAt(replayEnd);
+  });
+  const [vanished] = end !== null && recorded === null ? seen.unreached : [];
+  const lost = vanished === undefined ? null : vanishedWait(runId, vanished, { finished: true });
+  const error = stop.kind === "blocked" ? stop.error : lost;
+  const endsAsRecorded =
+    recorded === null || recorded.kind === "run.cancelled" || isEqual(end, endOf(recorded, runId));
+  const more = recorded !== null && seen.next.length > 0;
+  const changed = seen.unused.length > 0 || seen.unreached.length > 0 || more || !endsAsRecorded;
+  const verdict = error !== null ? "diverged" : changed ? "changed" : "same";
+  return { runId, verdict, error, ...seen, end, endsAsRecorded };
+}
+
+/**
+ * Ends all sleeps of a run now, by one appended batch, and returns their keys. It runs no code: advance the run
+ * afterwards, or let a worker find it. A driver that holds the sleep in memory goes on at once.
+ */
+export async function wakeRun(app: App, runId: string): Promise<readonly string[]> {
+  const host = hostOf(app);
+  const journal = await openRun(host, runId);
+  for (let tries = 0; tries < wakeTries && journal.state.end === null; tries++) {
+    const asleep = openSleeps(journal);
+    if (asleep.length === 0) return [];
+    const facts = asleep.map(({ key, after }) =>
+      writeFact({ kind: "sleep.fired", key, after }, host.world.now()),
+    );
+    // When others appended first, what they wrote is looked at again.
+    const { kind } = await journal.append(facts, { outside: true });
+    if (kind === "landed") return asleep.map(({ key }) => key);
+  }
+  return [];
+}
+
+const wakeTries = 12;
+
+function openSleeps({ entries }: RunJournal): { readonly key: string; readonly after: number }[] {
+  const open = new Map<string, { readonly key: string; readonly after: number }>();
+  for (const entry of entries) {
+    if (entry.kind === "sleep.opened" && !isDeadline(entry.key))
+      open.set(entry.key, { key: entry.key, after: entry.after });
+    if (entry.kind === "sleep.fired") open.delete(entry.key);
+  }
+  return [...open.values()];
+}
+
+/** The storage of an app. */
+export function storageOf(app: App): Promise<Storage> {
+  return hostOf(app).storage();
+}
+
+function hostOf(app: App): Host {
+  const host = (app as Partial<AppOfStorage>)[appStorage];
+  if (host !== undefined) return host;
+  throw new DurableError(
+    "invalid-options",
+    "This app was not made by this copy of @durable/core. Install the package once: `npm ls @durable/core` lists its copies.",
+  );
+}
+
+type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached">;
+
+function seenAt({ journal, calls, replay: records }: ReplayEnd): Seen {
+  const all = [...calls.all()];
+  const unsettled = all.filter(
+    ({ key, kind, scope }) => !scope.closed && !isGroup(kind) && records.record(key)?.settled !== true,
+  );
+  const open = new Set(journal.state.openWaits({ answered: true }).map(({ opened }) => opened.key));
+  const unknown = unsettled.filter(({ key }) => records.record(key) === undefined);
+  const missed = (key: string): boolean => !records.isCalled(key) && !calls.isClosed(key);
+  return {
+    delivered: all.filter(({ key }) => records.record(key)?.settled === true).length,
+    unused: records.orphans().filter(missed),
+    next: unknown.filter(({ key }) => !open.has(key)).map(({ key, kind }) => ({ key, kind })),
+    unreached: [...open].filter(missed),
+  };
+}
+
+function isGroup(kind: string): boolean {
+  return kind === "parallel" || kind === "race";
+}
+
+type Ended = Parameters<typeof decodeEntry>[0];
+
+function endOf(entry: Ended, runId: string): Replayed["end"] {
+  const decoded = decodeEntry(entry, runId);
+  if (decoded.kind === "run.completed") return { value: decoded.output };
+  return decoded.kind === "run.failed" ? { error: decoded.error } : null;
+}
+
+function isEqual(a: Replayed["end"], b: Replayed["end"]): boolean {
+  const text = (end: Replayed["end"]): string =>
+    end === null
+      ? "open"
+      : JSON.stringify(
+          "error" in end ? ["error", messageOf(end.error)] : ["value", encode(end.value, "output")],
+        );
+  return text(a) === text(b);
+}
+
+/** Errors are compared without their stacks, which change with every edit of the code. */
+function messageOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return encodeThrown(error, "error");
+  return [error.name, error.message];
+}

@@ -28,7 +28,8 @@ import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
 import type { LeasedRun, FlowStart } from "./create.ts";
-import { checkLimits, type Host } from "./host.ts";
+import type { Host } from "./host.ts";
+import { checkLimits } from "./window.ts";
 import { byId, openRun } from "./lookup.ts";
 import { assertLimit, giveTurnBack, invalid, keyOf, rateOf } from "./rate.ts";
 

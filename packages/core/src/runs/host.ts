@@ -16,6 +16,7 @@ import { ParkedRuns, type Parked, RecentJournals } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { observing, type Observe } from "./observer.ts";
+import { checkLimits } from "./window.ts";
 import { assertOptions } from "../values/options.ts";
 import { leave, ownerNow, runAs } from "../ports/async-context.ts";
 import { decode } from "../values/codec/decode.ts";
@@ -226,15 +227,6 @@ function ringOf(secret: Secret): Keyring {
   if (isWeak(typeof secret === "string" ? secret : (secret.keys[secret.current] as string)))
     throw new DurableError("invalid-options", `\`secret\` is too short or too regular. ${keyRecipe}`);
   return ring;
-}
-
-/** Limits that hold across processes need a storage that keeps them. The default storage does. */
-export function checkLimits({ storage }: Pick<HostOptions, "storage">): void {
-  if (storage === undefined || storage.limits !== undefined) return;
-  throw new DurableError(
-    "invalid-options",
-    `${storage.constructor.name} cannot keep limits across processes. Use SqliteStorage or PostgresStorage.`,
-  );
 }
 
 function noSecret(): DurableError {

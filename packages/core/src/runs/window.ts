@@ -18,7 +18,6 @@ import type { Storage, StorageLimits } from "../ports/storage.ts";
 import { isFinal } from "../journal/errors.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
 import { DurableError, describeError, show } from "../values/errors.ts";
-import { checkLimits } from "./host.ts";
 
 /** Parts of a window, and times in the list of turns that were given back. */
 const parts = 100;
@@ -244,5 +243,14 @@ function failed(name: string, cause: unknown): DurableError {
     "storage-failed",
     `Could not read or change ${show(name)} after ${mostFailures} attempts (${describeError(cause)}). Try again later.`,
     { cause },
+  );
+}
+
+/** Limits that hold across processes need a storage that keeps them. The default storage does. */
+export function checkLimits({ storage }: { readonly storage?: Storage | undefined }): void {
+  if (storage === undefined || storage.limits !== undefined) return;
+  throw new DurableError(
+    "invalid-options",
+    `${storage.constructor.name} cannot keep limits across processes. Use SqliteStorage or PostgresStorage.`,
   );
 }
