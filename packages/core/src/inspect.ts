@@ -7,7 +7,7 @@
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
 import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
 import type { Definition } from "./engine/definition.ts";
-import { writeFact } from "./journal/fact-text.ts";
+import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { isDeadline } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/outcome.ts";

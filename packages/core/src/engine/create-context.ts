@@ -30,8 +30,7 @@ import { type Chunks, stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
 import { mailOf } from "./mail.ts";
 import { DurableError, show } from "../values/errors.ts";
-import { branchName } from "../values/branch-name.ts";
-import type { TagChanges } from "../values/run-tags.ts";
+import { branchName, type TagChanges } from "../values/run-tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { ownerNow, runAs, tellsOwner, type Owner } from "../ports/async-context.ts";
 

@@ -13,7 +13,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import { fitting, writeFact, type WrittenFact } from "../journal/fact-text.ts";
+import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
 import type { Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
 import type { WaitState } from "../journal/fold.ts";

@@ -9,8 +9,7 @@
  */
 
 import { valueFields } from "./kinds.ts";
-import { corrupt, type ReadBatch } from "./batch.ts";
-import { writeText, type WrittenFact } from "./fact-text.ts";
+import { corrupt, type ReadBatch, writeText, type WrittenFact } from "./batch.ts";
 import type { Chain, Cipher, Place, Spot } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
 import type { Json } from "../values/codec/tags.ts";

@@ -11,8 +11,16 @@
  * journal.7. Memory holds one chapter: the entry that begins the next one replaces entries and state.
  */
 
-import { corrupt, endsCode, readBatch, runIdOf, writeBatch, type ReadBatch, chapterOf } from "./batch.ts";
-import type { WrittenFact } from "./fact-text.ts";
+import {
+  corrupt,
+  endsCode,
+  readBatch,
+  runIdOf,
+  writeBatch,
+  type ReadBatch,
+  chapterOf,
+  type WrittenFact,
+} from "./batch.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";

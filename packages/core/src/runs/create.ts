@@ -1,6 +1,6 @@
 /** Records new runs, and takes the leases of runs that exist. */
 
-import { writeFact } from "../journal/fact-text.ts";
+import { writeFact } from "../journal/batch.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { deadlineAt } from "../engine/deadline.ts";

@@ -17,7 +17,7 @@
 
 import type { Definition } from "../engine/definition.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
-import { writeFact, type WrittenFact } from "../journal/fact-text.ts";
+import { writeFact, type WrittenFact } from "../journal/batch.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { inputOf, turnIn } from "../journal/kinds.ts";
 import type { RunFlow } from "../ports/storage.ts";

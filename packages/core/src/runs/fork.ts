@@ -5,7 +5,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
-import { writeFact } from "../journal/fact-text.ts";
+import { writeFact } from "../journal/batch.ts";
 import { advance } from "./drive.ts";
 import { replay } from "./replay.ts";
 import type { Ancestor, Cut, Fact } from "../journal/entry.ts";

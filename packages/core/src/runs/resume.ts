@@ -14,7 +14,7 @@ import { codeOf } from "./replay.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
-import { writeFact } from "../journal/fact-text.ts";
+import { writeFact } from "../journal/batch.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import type { WaitState } from "../journal/fold.ts";
 import { DurableError } from "../values/errors.ts";

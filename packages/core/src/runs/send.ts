@@ -7,7 +7,7 @@
  */
 
 import type { MessageSchemas } from "../engine/definition.ts";
-import { writeFact } from "../journal/fact-text.ts";
+import { writeFact } from "../journal/batch.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { assertName, assertRunId, locatorOf } from "../journal/keys.ts";
 import type { Carried, Mailbox, Message } from "../journal/mailbox.ts";

@@ -12,7 +12,7 @@
  */
 
 import { deadlineAt } from "../engine/deadline.ts";
-import { writeFact } from "../journal/fact-text.ts";
+import { writeFact } from "../journal/batch.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { locatorOf, deadlinePart, isDeadline, nameOf } from "../journal/keys.ts";
 import type { Outcome } from "../journal/outcome.ts";

@@ -14,7 +14,7 @@
  *     began, cannot go on.
  */
 
-import { writeFact } from "../journal/fact-text.ts";
+import { writeFact } from "../journal/batch.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { UnneededChild, ChildEnd } from "../engine/child-runs.ts";
 import type { Entry, Fact, Leftovers } from "../journal/entry.ts";

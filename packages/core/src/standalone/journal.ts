@@ -7,12 +7,21 @@
  */
 
 import { callKind } from "../journal/kinds.ts";
-import { fitting, writeFact, type WrittenFact } from "../journal/fact-text.ts";
+import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { follows, isPart, Recording, type RecordedStream } from "./stream.ts";
+import {
+  follows,
+  isPart,
+  Recording,
+  type RecordedStream,
+  ended,
+  otherwise,
+  overtaken,
+  owned,
+} from "./stream.ts";
 import { logOf } from "../engine/log.ts";
 import type { StepInfo } from "../engine/calls/attempts.ts";
 import type { Chunks } from "../engine/calls/stream.ts";
@@ -22,7 +31,6 @@ import type { CallKind, Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "../runs/host.ts";
 import { RunJournal } from "../journal/journal.ts";
-import { ended, otherwise, overtaken, owned } from "./errors.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
 import { assertOptions } from "../values/options.ts";
 import { decodeEntry, type RunEntry } from "../journal/outcome.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatVersion, readBatch, writeBatch } from "../../src/journal/batch.ts";
-import { writeFact } from "../../src/journal/fact-text.ts";
+import { formatVersion, readBatch, writeBatch, writeFact } from "../../src/journal/batch.ts";
 import type { Json } from "../../src/values/codec/tags.ts";
 import type { Fact, FactKind } from "../../src/journal/entry.ts";
 import { traitsOf } from "../../src/journal/kinds.ts";

@@ -4,7 +4,7 @@ import { durable, DurableError, MemoryStorage, type ErrorCode } from "@durable/c
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { Replay } from "../../src/engine/replay.ts";
-import { writeFact } from "../../src/journal/fact-text.ts";
+import { writeFact } from "../../src/journal/batch.ts";
 import type { Entry } from "../../src/journal/entry.ts";
 import { RunJournal } from "../../src/journal/journal.ts";
 import { locatorOf } from "../../src/journal/keys.ts";

@@ -1,7 +1,7 @@
 import { createApp, limits } from "@durable/core";
 import { expect, test } from "vitest";
 import type { Fact } from "../../src/journal/entry.ts";
-import { writeFact } from "../../src/journal/fact-text.ts";
+import { writeFact } from "../../src/journal/batch.ts";
 import { RunJournal } from "../../src/journal/journal.ts";
 import { locatorOf, waitOf } from "../../src/journal/keys.ts";
 import { keyring } from "../../src/journal/tokens.ts";

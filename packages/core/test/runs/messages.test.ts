@@ -9,7 +9,7 @@ import {
 import { countingStorage, crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { RunJournal } from "../../src/journal/journal.ts";
-import { writeFact } from "../../src/journal/fact-text.ts";
+import { writeFact } from "../../src/journal/batch.ts";
 import { locatorOf } from "../../src/journal/keys.ts";
 import { hooked, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 

@@ -3,7 +3,7 @@
 import type { RunHead, Storage, World } from "@durable/core";
 import type { RunFlow } from "@durable/core/storage";
 import { encode } from "../../src/values/codec/encode.ts";
-import { writeFact } from "../../src/journal/fact-text.ts";
+import { writeFact } from "../../src/journal/batch.ts";
 import { RunJournal } from "../../src/journal/journal.ts";
 import { locatorOf } from "../../src/journal/keys.ts";
 

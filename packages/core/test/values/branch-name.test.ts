@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
 import { assertName } from "../../src/journal/keys.ts";
-import { branchName } from "../../src/values/branch-name.ts";
+import { branchName } from "../../src/values/run-tags.ts";
 import { limits } from "../../src/values/limits.ts";
 import { Chance } from "../support/codec-values.ts";
 

@@ -5,8 +5,7 @@ import type { Blobs } from "./blobs.ts";
 import type { Chapters, History } from "./chapters.ts";
 import { assertLocator } from "./layout.ts";
 import type { Logs } from "./logs.ts";
-import { lostRaces, mostTries } from "./races.ts";
-import { firstPosition, noteOf } from "./record.ts";
+import { lostRaces, mostTries, firstPosition, noteOf } from "./record.ts";
 import type { Chapter, NamedText } from "./run-log.ts";
 
 export class Reading {

@@ -290,3 +290,13 @@ export function droppedTo(
   const previous = [{ slot: last.slot, at: last.at }, ...(state.dropped?.previous ?? []).slice(0, 1)];
   return { ...state, at: now, since: slot, dropped: { ...to, previous } };
 }
+
+/** How many write races a call may lose before it fails. */
+export const mostTries = 50;
+
+export function lostRaces(run: string): DurableError {
+  return new DurableError(
+    "storage-busy",
+    `Lost ${mostTries} write races on the log of run ${run}. Try again later.`,
+  );
+}

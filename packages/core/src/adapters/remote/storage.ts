@@ -49,8 +49,9 @@ import {
   writtenTo,
   type KeptBlob,
   type State,
+  lostRaces,
+  mostTries,
 } from "./record.ts";
-import { lostRaces, mostTries } from "./races.ts";
 import { Reading } from "./reading.ts";
 import type { RunLog } from "./run-log.ts";
 import { RemoteSchedules } from "./schedules.ts";

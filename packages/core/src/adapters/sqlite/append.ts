@@ -5,7 +5,7 @@ import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 import type { DurableError } from "../../values/errors.ts";
 import { nameBlobs, refusalOf } from "./blobs.ts";
 import { keepChapter, readsDropped } from "./chapters.ts";
-import { keepTags } from "./finding.ts";
+import { keepTags } from "./list-text.ts";
 import { thisProcess } from "./process.ts";
 import { isLate, keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
