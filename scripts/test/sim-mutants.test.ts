@@ -21,7 +21,7 @@ function numbered(pattern: string): string[] {
 
 /** Packing, the codec, SQLite and encryption are proven by tests of their own. */
 const watched =
-  "{*,copy/*,inspect/*,schedules/*,standalone/*,runs/*,ports/claim-order,engine/**/*,journal/[!p]*,adapters/{memory,memory/*,remote/*}}.ts";
+  "{*,worker/*,copy/*,inspect/*,schedules/*,standalone/*,runs/*,ports/claim-order,engine/**/*,journal/[!p]*,adapters/{memory,memory/*,remote/*}}.ts";
 
 test("there are many, and no two of one name", () => {
   expect(planted.length).toBeGreaterThanOrEqual(40);

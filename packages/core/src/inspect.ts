@@ -133,7 +133,7 @@ export async function wakeRun(app: App, runId: string): Promise<readonly string[
     const facts = asleep.map(({ key, after }) =>
       writeFact({ kind: "sleep.fired", key, after }, host.world.now()),
     );
-    // When others appended first, what they wrote is looked at again.
+    // When others appended first, the new entries are read first.
     const { kind } = await journal.append(facts, { outside: true });
     if (kind === "landed") return asleep.map(({ key }) => key);
   }

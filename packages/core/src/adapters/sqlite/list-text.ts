@@ -2,7 +2,7 @@
  * The text of a list. Values are bound, never written into the text (H65).
  *
  * sqlite-finding.1. Tags and versions are written with the first batch, with one that begins a chapter, and with one whose
- *     tags are new. Any other append does not look at them.
+ *     tags are new. Any other append does not read them.
  * sqlite-finding.2. A search begins at the index that names its runs most narrowly: tags, then text, then parent, then
  *     times. Rows of `tags` are those of `runs.tags`, by triggers (schema.ts).
  */
