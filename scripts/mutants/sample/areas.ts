@@ -2,10 +2,9 @@
 import { globSync } from "node:fs";
 
 const patterns = {
-  forks:
-    /^core\/src\/(?:runs\/(?:fork|undone-cuts)|journal\/(?:lineage|ancestors|known-ancestors)|inspect\/(?:diff|plan))/,
+  forks: /^core\/src\/(?:runs\/(?:fork)|journal\/(?:lineage|ancestors)|inspect\/(?:diff|plan))/,
   engine: /^core\/src\/engine\//,
-  runs: /^core\/src\/(?:runs\/|[\w-]+\.ts$)/,
+  runs: /^core\/src\/(?:(?:runs|worker)\/|[\w-]+\.ts$)/,
   schedules: /^core\/src\/schedules\//,
   storages: /^(?:core\/src\/(?:adapters|ports)|s3\/src|cloudflare\/src)\//,
   journal: /^core\/src\//,
