@@ -38,7 +38,7 @@ export async function checkReference(all: Pages, folder: string): Promise<Proble
   const pages = referencePages(all);
   const { api, numbers } = await readReference(folder);
   const { pages: rendered, problems } = render(pages, api, numbers);
-  const facts = api.get("@durable/core")?.get("Fact")?.signature ?? "";
+  const facts = api.get("@durable/core/storage")?.get("Fact")?.signature ?? "";
   return [
     ...checkEntries(pages, exportedNames()),
     ...problems,
