@@ -4,7 +4,7 @@
  */
 
 import { r2Bucket, type R2Binding } from "@durable/cloudflare";
-import type { Outcome, ResumeResult } from "@durable/core";
+import type { Outcome, ResumeResult, Duration } from "@durable/core";
 import { RemoteStorage } from "@durable/core/remote";
 import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
@@ -17,7 +17,7 @@ export interface Env extends AccessEnv {
   readonly SITE: { put(name: string, text: string): Promise<unknown> };
   /** Signs resume tokens: the same in every isolate. */
   readonly SECRET?: string;
-  readonly LEASE?: string;
+  readonly LEASE?: Duration;
   readonly DEMO_PACE?: string;
 }
 

@@ -1,5 +1,6 @@
 /** The settings from the environment, checked before anything starts. */
 
+import type { Duration } from "@durable/core";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { paceOf, type Environment } from "example-llm";
@@ -27,7 +28,7 @@ export interface Config {
   readonly outbox: string;
   readonly site: string;
   readonly journal: string;
-  readonly approvalTimeout: string;
+  readonly approvalTimeout: Duration;
   readonly pace: number;
 }
 
@@ -98,9 +99,9 @@ function portOf(value: string | undefined): number {
 }
 
 /** The library checks it too, but only when the first run waits. */
-function timeoutOf(value: string): string {
+function timeoutOf(value: string): Duration {
   if (/^\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)$/.test(value))
-    return value;
+    return value as Duration;
   throw new ConfigError(`APPROVAL_TIMEOUT is "${value}". Write a time such as "30s", "2 hours" or "3 days".`);
 }
 

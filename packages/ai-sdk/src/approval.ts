@@ -5,7 +5,7 @@
  */
 
 import type { Context, Duration, SchemaResult, StandardSchema } from "@durable/core";
-import { fingerprint } from "@durable/core/storage";
+import { assertOptions, fingerprint } from "@durable/core/storage";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 
@@ -20,6 +20,9 @@ export interface ApprovalOptions {
   /** After this time the call counts as denied. */
   readonly timeout?: Duration | undefined;
 }
+
+/** The names of these options. */
+export const approvalOptions = "timeout";
 
 /** The call to approve; it is the note of the wait. */
 export interface ApprovalCall {
@@ -59,6 +62,7 @@ export function durableApproval(
   input: unknown,
   call: { readonly toolCallId: string },
 ) => Promise<{ type: "approved" | "denied"; reason?: string }> {
+  assertOptions(options, approvalOptions, "durableApproval");
   return async (input, { toolCallId }) => {
     const { approved, reason } = await askApproval(ctx, { tool, toolCallId, input }, options);
     return { type: approved ? "approved" : "denied", ...(reason === undefined ? {} : { reason }) };

@@ -10,7 +10,7 @@
  */
 
 import type { RetryOptions } from "@durable/core";
-import { fingerprint } from "@durable/core/storage";
+import { assertOptions, fingerprint } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 import { asked, questionOf, type Question } from "./question.ts";
@@ -41,6 +41,12 @@ export interface ModelOptions {
   readonly retryAfterPartial?: boolean | undefined;
   /** How fast a recorded stream is replayed; at once by default. */
   readonly pace?: "instant" | "recorded" | undefined;
+}
+
+/** A misspelt option would be ignored in silence. */
+export function checkedModelOptions(options: ModelOptions | undefined, where: string): ModelOptions {
+  assertOptions(options, "match onChange retry retryAfterPartial pace", where);
+  return options ?? {};
 }
 
 export interface Call {

@@ -8,7 +8,7 @@
  */
 
 import { DurableError, type RetryOptions } from "@durable/core";
-import { fingerprint } from "@durable/core/storage";
+import { assertOptions, fingerprint } from "@durable/core/storage";
 import { final, keptError, restoredError } from "./errors.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
@@ -49,8 +49,10 @@ const defaultBytes = 30 * 1024 * 1024;
 export function durableDownload(
   on: Place,
   download: Download,
-  { maxBytes = defaultBytes, retry }: DownloadOptions = {},
+  options: DownloadOptions = {},
 ): DurableDownload {
+  assertOptions(options, "maxBytes retry", "durableDownload");
+  const { maxBytes = defaultBytes, retry } = options;
   const recorder = recorderOf(on);
   // The SDK downloads the same URLs again in every turn.
   const known = new Map<string, Promise<Downloaded>>();

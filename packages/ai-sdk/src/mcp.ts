@@ -10,6 +10,7 @@
  */
 
 import type { RetryOptions } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { keptError, restoredError } from "./errors.ts";
 import { formsOf, toModelOutput, type Forms } from "./mcp-output.ts";
 import { plain } from "./plain-data.ts";
@@ -93,11 +94,18 @@ export async function durableMCPTools(
   client: MCPClient | (() => MCPClient | PromiseLike<MCPClient>),
   options: MCPToolsOptions = {},
 ): Promise<MCPTools> {
+  assertOptions(options, "name schemas every tools retry", "durableMCPTools");
   const { name, every, retry } = options;
   const server = new Server(client, options);
   const listing = await listed(on, server, name, retry);
   const tools = Object.fromEntries(
     listing.tools.map((tool) => [tool.name, rebuilt(tool, listing.forms, { server, options })]),
+  );
+  assertOptions(
+    options.tools,
+    listing.tools.map((tool) => tool.name),
+    "The MCP server",
+    "tool",
   );
   const own = listing.tools.map((tool) => [tool.name, { ...every, ...options.tools?.[tool.name] }]);
   const durable = durableTools(on, tools, Object.fromEntries(own) as Record<string, ToolOptions>);

@@ -3,7 +3,14 @@
  * test/matrix.test.ts.
  */
 
-import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
+import {
+  callOf,
+  checkedModelOptions,
+  withoutKey,
+  type ModelId,
+  type ModelOptions,
+  type Params,
+} from "./call.ts";
 import { recordCall } from "./generate.ts";
 import { recorderOf } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
@@ -38,6 +45,7 @@ interface Asked {
  * provider is called.
  */
 export function durableMiddleware(on: Place, options: ModelOptions = {}): DurableMiddleware {
+  checkedModelOptions(options, "durableMiddleware");
   const recorder = recorderOf(on);
   const asides = new WeakMap<object, Aside>();
   const callFor = (method: string, { params, model }: Asked) => {

@@ -1,7 +1,14 @@
 /** A model of the AI SDK whose calls are recorded. Proven in test/matrix.test.ts. */
 
 import { DurableError } from "@durable/core";
-import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
+import {
+  callOf,
+  checkedModelOptions,
+  withoutKey,
+  type ModelId,
+  type ModelOptions,
+  type Params,
+} from "./call.ts";
 import { recordFedStream } from "./fed-stream.ts";
 import { recordCall } from "./generate.ts";
 import { placed, type Place } from "./place.ts";
@@ -30,7 +37,8 @@ const whole: ReadonlySet<PropertyKey> = new Set([
 export function durableModel<M extends object>(on: Place, model: M, options?: ModelOptions): M;
 export function durableModel<M extends object>(model: M, options?: ModelOptions): M;
 export function durableModel<M extends object>(...args: readonly unknown[]): M {
-  const { on, what: model, options = {} } = placed<M, ModelOptions>(args);
+  const { on, what: model, options: given } = placed<M, ModelOptions>(args);
+  const options = checkedModelOptions(given, "durableModel");
   if (typeof model !== "object") {
     throw new DurableError(
       "invalid-options",

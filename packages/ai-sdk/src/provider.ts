@@ -3,7 +3,7 @@
  * Proven in test/provider.test.ts.
  */
 
-import type { ModelOptions } from "./call.ts";
+import { checkedModelOptions, type ModelOptions } from "./call.ts";
 import { durableModel } from "./model.ts";
 import { placed, type Place } from "./place.ts";
 
@@ -14,7 +14,8 @@ import { placed, type Place } from "./place.ts";
 export function durableProvider<P extends object>(on: Place, provider: P, options?: ModelOptions): P;
 export function durableProvider<P extends object>(provider: P, options?: ModelOptions): P;
 export function durableProvider<P extends object>(...args: readonly unknown[]): P {
-  const { on, what: provider, options = {} } = placed<P, ModelOptions>(args);
+  const { on, what: provider, options: given } = placed<P, ModelOptions>(args);
+  const options = checkedModelOptions(given, "durableProvider");
   const recorded = (given: unknown): unknown => {
     if (!isModel(given)) return given;
     return on === null ? durableModel(given, options) : durableModel(on, given, options);

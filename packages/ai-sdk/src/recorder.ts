@@ -44,8 +44,11 @@ export function recorderOf(on: Place): Recorder {
 function contextRecorder(ctx: Context): Recorder {
   return {
     keepsFailures: true,
-    step: (name, work, { retry, call }) =>
-      ctx.step(name, work, { retry, byContent: call && byContent(ctx, call) }),
+    step: <T>(name: string, work: (info: StepInfo) => Promise<T>, { retry, call }: RecorderOptions) =>
+      ctx.step(name, work as (info: StepInfo) => unknown, {
+        retry,
+        byContent: call && byContent(ctx, call),
+      }) as Promise<T>,
     stream: (name, producer, { retry, call }) =>
       ctx.stream(name, producer, { retry, byContent: call && byContent(ctx, call) }),
   };

@@ -15,9 +15,15 @@
  */
 
 import { DurableError, type Context, type StepInfo, type StepOptions } from "@durable/core";
-import { fingerprint } from "@durable/core/storage";
+import { assertOptions, fingerprint } from "@durable/core/storage";
 import { abortAgain } from "./abort.ts";
-import { approvalName, askApproval, type ApprovalCall, type ApprovalOptions } from "./approval.ts";
+import {
+  approvalName,
+  approvalOptions,
+  askApproval,
+  type ApprovalCall,
+  type ApprovalOptions,
+} from "./approval.ts";
 import { anySignal } from "./call.ts";
 import { abortedBy, abortOf } from "./errors.ts";
 import { isJournal, placeNow, placed, type Place } from "./place.ts";
@@ -95,10 +101,15 @@ export function durableTools<T extends Tools>(on: Place, tools: T, options?: Too
 export function durableTools<T extends Tools>(tools: T, options?: ToolsOptions<NoInfer<T>>): T;
 export function durableTools<T extends Tools>(...args: readonly unknown[]): T {
   const { on, what: tools, options = {} } = placed<T, ToolsOptions<T>>(args);
+  // A misspelt name must not let a tool act without the approval that it asks for.
+  assertOptions(options, Object.keys(tools), "durableTools", "tool");
   const entries = Object.entries(tools).map(([tool, definition]) => {
     const { execute } = definition as { readonly execute?: Execute };
     if (typeof execute !== "function") return [tool, definition];
     const own: ToolOptions = (options as ToolsOptions<Tools>)[tool] ?? {};
+    assertOptions(own, "approve suspends retry timeout onUncertain", `The tool "${tool}" of durableTools`);
+    if (typeof own.approve === "object")
+      assertOptions(own.approve, approvalOptions, `\`approve\` of the tool "${tool}"`);
     if (on !== null && isJournal(on)) refuseWaits(tool, own, "durableTools got a journal");
     const bound: Execute = (input, given) => execute.call(definition, input, given);
     // The SDK shows intermediate values of a generator, and expects none from another function.

@@ -8,6 +8,7 @@
  */
 
 import type { Entry, Usage } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { spendOf, type Prices, type Spend } from "@durable/core/inspect";
 import { partsOf, type PartChunk } from "./chunks.ts";
 import { headType } from "./stream-output.ts";
@@ -52,7 +53,9 @@ export interface RunUsage {
 }
 
 /** Tokens and costs per step and for the whole run: `usageOf(await run.entries(), { prices })`. */
-export function usageOf(entries: readonly Entry[], { prices, before = 0 }: UsageOptions = {}): RunUsage {
+export function usageOf(entries: readonly Entry[], options: UsageOptions = {}): RunUsage {
+  assertOptions(options, "prices before", "usageOf");
+  const { prices, before = 0 } = options;
   const used = new Map<string, { usage: Usage[]; replayed: boolean; unknown: number }>();
   const [paid, saved]: [Usage[], Usage[]] = [[], []];
   const unknown = unknownIn(entries);

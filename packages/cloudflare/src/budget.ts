@@ -4,6 +4,7 @@
  * up. Proven in test/consumer.test.ts.
  */
 
+import { assertOptions } from "@durable/core/storage";
 import type { Bucket } from "@durable/core/remote";
 
 /** Options of `createBudget`. */
@@ -28,7 +29,9 @@ export interface Budget {
 }
 
 /** Creates the budget of one invocation: 40 requests and 10 minutes by default, which fits the free plan. */
-export function createBudget({ operations = 40, ms = 600_000 }: BudgetOptions = {}): Budget {
+export function createBudget(options: BudgetOptions = {}): Budget {
+  assertOptions(options, "operations ms", "createBudget");
+  const { operations = 40, ms = 600_000 } = options;
   const spent = new AbortController();
   const signal = AbortSignal.any([spent.signal, AbortSignal.timeout(ms)]);
   let count = 0;

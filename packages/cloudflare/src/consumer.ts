@@ -10,6 +10,7 @@
  */
 
 import { DurableError, type App, type Outcome } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Budget } from "./budget.ts";
 
 /** What the queue carries: advance this run, or answer a suspend point and advance its run. */
@@ -61,6 +62,7 @@ const maxStarts = 50;
 
 /** Drives runs from a queue: fire and forget, with a sweep for messages that were lost. */
 export function createConsumer(app: App, options: ConsumerOptions): Consumer {
+  assertOptions(options, "queue budget lookAgainSeconds", "createConsumer");
   const { queue, budget, lookAgainSeconds = 30 } = options;
   const advance = (runId: string): Promise<Outcome<unknown>> =>
     app.advance(runId, { maxStarts, patience: 0, ...(budget && { signal: budget.signal }) });

@@ -1,5 +1,6 @@
 /** A bucket on an R2 binding: requests stay in the Worker's network, and nothing needs to be signed. */
 
+import { assertOptions } from "@durable/core/storage";
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 
 /** The part of an R2 binding that is used. */
@@ -31,7 +32,9 @@ const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const mostKeys = 1_000;
 
 /** A bucket in R2: `new RemoteStorage(r2Bucket(env.JOURNAL))`. */
-export function r2Bucket(binding: R2Binding, { prefix: before = "" }: R2Options = {}): Bucket {
+export function r2Bucket(binding: R2Binding, options: R2Options = {}): Bucket {
+  assertOptions(options, "prefix", "r2Bucket");
+  const { prefix: before = "" } = options;
   return {
     async get(key) {
       const object = await binding.get(before + key);

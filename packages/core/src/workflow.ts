@@ -84,7 +84,7 @@ export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchem
  */
 export function durable<S extends StandardSchema, Output, M extends MessageSchemas = MessageSchemas>(
   name: string,
-  body: (ctx: Context<M>, input: SchemaOutput<S>) => Output,
+  body: (ctx: Context<M, SchemaInput<S>>, input: SchemaOutput<S>) => Output,
   options: WorkflowOptions &
     Topics<M> &
     TagOptions<SchemaOutput<S>> &
@@ -92,7 +92,7 @@ export function durable<S extends StandardSchema, Output, M extends MessageSchem
 ): Workflow<SchemaInput<S>, Awaited<Output>, M>;
 export function durable<Output, Input = unknown, M extends MessageSchemas = MessageSchemas>(
   name: string,
-  body: (ctx: Context<M>, input: Input) => Output,
+  body: (ctx: Context<M, Input>, input: Input) => Output,
   options?: WorkflowOptions & Topics<M> & TagOptions<Input> & FlowOptions<NoInfer<Input>>,
 ): Workflow<Input, Awaited<Output>, M>;
 export function durable(

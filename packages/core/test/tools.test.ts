@@ -148,7 +148,7 @@ describe("wakeRun", () => {
   });
 
   test("lets a driver go on that holds the sleep in memory", async () => {
-    const options = { storage: new MemoryStorage(), secret, patience: "10 days" };
+    const options = { storage: new MemoryStorage(), secret, patience: "10 days" } as const;
     const running = nap.with(options).run(undefined, { id: "held" });
     const app = createApp({ ...options, workflows: [] });
     for (let woken = 0; woken < 2;) {

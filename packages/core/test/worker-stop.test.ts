@@ -1,4 +1,4 @@
-import { createApp, createWorker, durable, type World } from "@durable/core";
+import { createApp, createWorker, durable, type World, type WorkerOptions } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, it } from "vitest";
 import { lab, kindsOf, pause } from "./support/behaviour-lab.ts";
@@ -180,7 +180,7 @@ describe("stopping (W3, H61)", () => {
     const base = lab();
     const app = createApp({ ...base, workflows: [] });
     for (const options of [{ interval: "soon" }, { drain: "soon" }]) {
-      expect(() => createWorker(app, options)).toThrow(/soon/);
+      expect(() => createWorker(app, options as WorkerOptions)).toThrow(/soon/);
     }
   });
 });

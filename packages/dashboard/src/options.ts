@@ -2,7 +2,7 @@
 
 import { type App, createApp, type Secret, type Storage } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import type { Cipher } from "@durable/core/storage";
+import { assertOptions, type Cipher } from "@durable/core/storage";
 import { HttpError } from "@durable/http";
 import { invalid, Refusal } from "./errors.ts";
 import type { Summary } from "./api.ts";
@@ -94,13 +94,12 @@ export interface Service {
   readonly live: Live;
 }
 
-const known =
-  "storage app secret encryption authorize token basePath hosts readOnly prices title onError".split(" ");
-
 export function serviceOf(options: DashboardOptions): Service {
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw invalid(`createDashboard has no option "${unknown}". Its options: ${known.join(", ")}.`);
+  assertOptions(
+    options,
+    "storage app secret encryption authorize token basePath hosts readOnly prices title onError",
+    "createDashboard",
+  );
   const { storage, authorize = null, token } = options;
   if (options.app === undefined && typeof storage?.list !== "function")
     throw invalid("createDashboard needs an app or a storage: pass { app } or { storage }.");

@@ -1,5 +1,7 @@
 /** The numbers behind every request. Each is counted while it is read, and crossing one is a 4xx with a code. */
 
+import { assertOptions } from "@durable/core/storage";
+
 /**
  * Limits of a request. Each is counted while the body is read; crossing one is answered with 4xx and a code.
  */
@@ -35,6 +37,7 @@ export const defaultLimits: Limits = {
 export type GivenLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
 
 export function limitsOf(given: GivenLimits = {}): Limits {
+  assertOptions(given, Object.keys(defaultLimits), "`limits`", "limit");
   const set = Object.entries(given).filter(([, limit]) => limit !== undefined);
   return { ...defaultLimits, ...(Object.fromEntries(set) as Partial<Limits>) };
 }

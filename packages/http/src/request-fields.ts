@@ -3,7 +3,7 @@
  * test/runs.test.ts.
  */
 
-import { DurableError } from "@durable/core";
+import { DurableError, type Duration } from "@durable/core";
 import { assertType, jsonType, parseJson, readBytes } from "./body.ts";
 import { HttpError } from "./errors.ts";
 import type { Limits } from "./limits.ts";
@@ -57,7 +57,8 @@ export const countIn = member(
 );
 export const durationIn = member(
   'milliseconds or a text such as "2s" or "30 days"',
-  (value): value is string | number => isText(value) || isNumber(value),
+  // The library checks the text.
+  (value): value is Duration => isText(value) || isNumber(value),
 );
 export const listIn = member("a list of strings", isList);
 export const textsIn = member(

@@ -1,6 +1,6 @@
 /** The members of a start that say when the run begins, and beside which others. Proven in test/start-options.test.ts. */
 
-import { DurableError, type FlowStart } from "@durable/core";
+import { DurableError, type FlowStart, type Duration } from "@durable/core";
 import { HttpError } from "./errors.ts";
 import { only } from "./replies.ts";
 import { durationIn, membersOf, numberIn, textIn } from "./request-fields.ts";
@@ -42,7 +42,7 @@ function timeIn(members: Members, name: string): number | undefined {
   );
 }
 
-function debounceIn(members: Members): { key: string; wait: string | number } | undefined {
+function debounceIn(members: Members): { key: string; wait: Duration } | undefined {
   if (members["debounce"] === undefined) return undefined;
   const debounce = membersOf(members["debounce"], ["key", "wait"]);
   const [key, wait] = [textIn(debounce, "key"), durationIn(debounce, "wait")];

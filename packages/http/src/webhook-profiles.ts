@@ -6,6 +6,7 @@
  */
 
 import { DurableError } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { formType, jsonType, parseJson } from "./body.ts";
 import { HttpError } from "./errors.ts";
 import { fromBase64, fromHex, prefixed, sha256Hex, utf8, verifier } from "./hmac.ts";
@@ -66,7 +67,7 @@ const mostSignatures = 16;
  */
 export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfile {
   const { prefix = "webhook" } = options;
-  const { name, toleranceMs } = settings(options, "standard-webhooks");
+  const { name, toleranceMs } = settings(options, "standard-webhooks", " toleranceSeconds prefix");
   const holds = verifier(keysOf(options, name, (secret) => keyOf(secret, name)));
   return {
     name,
@@ -91,7 +92,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfi
  * identified by its body.
  */
 export function github(options: Omit<ProfileOptions, "toleranceSeconds">): WebhookProfile {
-  const { name } = settings(options, "github");
+  const { name } = settings(options, "github", "");
   const holds = verifier(keysOf(options, name, utf8));
   return {
     name,
@@ -155,9 +156,12 @@ export function bad(why: string): HttpError {
 }
 
 function settings(
-  { name, toleranceSeconds = 300 }: Omit<ProfileOptions, "secrets">,
+  options: Omit<ProfileOptions, "secrets">,
   usual: string,
+  more = " toleranceSeconds",
 ): { readonly name: string; readonly toleranceMs: number } {
+  assertOptions(options, `secrets name${more}`, `The webhook profile "${usual}"`);
+  const { name, toleranceSeconds = 300 } = options;
   if (name !== undefined && !/^[a-z0-9][a-z0-9-]{0,31}$/.test(name))
     throw new DurableError(
       "invalid-options",

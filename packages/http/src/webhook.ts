@@ -7,6 +7,7 @@
  */
 
 import { type App, DurableError } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { assertType, parseJson, readBytes } from "./body.ts";
 import { errorResponse, HttpError, json } from "./errors.ts";
 import { sha256Hex, utf8 } from "./hmac.ts";
@@ -25,6 +26,8 @@ export interface WebhookOptions {
   /** Called with errors that were answered with 5xx. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
+
+const webhookOptions = "profile limits now onError";
 
 /** A message whose signature is valid. */
 export interface Webhook extends Verified {
@@ -48,6 +51,7 @@ export type WebhookHandle = (event: Webhook, request: Request) => unknown;
 
 /** Reads and verifies a message. Rejects with an `HttpError`, which `errorResponse` turns into an answer. */
 export async function verifyWebhook(request: Request, options: WebhookOptions): Promise<Webhook> {
+  assertOptions(options, webhookOptions, "verifyWebhook");
   const { profile, now = Date.now } = options;
   const limits = limitsOf(options.limits);
   if (request.method !== "POST")
@@ -66,6 +70,7 @@ export async function verifyWebhook(request: Request, options: WebhookOptions): 
 
 /** Creates a handler for the messages of one sender. */
 export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler {
+  assertOptions(options, webhookOptions, "webhook");
   return async (request) => {
     try {
       const event = await verifyWebhook(request, options);

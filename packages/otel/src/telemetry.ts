@@ -1,6 +1,7 @@
 /** `telemetry()`: the hooks that make spans and metrics of runs. */
 
 import { DurableError, type App } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Hooks } from "@durable/core/hooks";
 import type { Prices } from "@durable/core/inspect";
 import { metrics, trace, type Meter, type Tracer } from "@opentelemetry/api";
@@ -43,7 +44,7 @@ const name = "@durable/otel";
 
 /** Spans and metrics of runs, through OpenTelemetry: `createApp({ workflows, hooks: telemetry().hooks })`. */
 export function telemetry(options: TelemetryOptions = {}): Telemetry {
-  assertKnown(options, ["tracer", "meter", "prices", "sample"], "telemetry");
+  assertOptions(options, "tracer meter prices sample", "telemetry");
   const { tracer, meter, prices, sample = 1 } = options;
   if (!(sample >= 0 && sample <= 1))
     throw new DurableError(
@@ -61,18 +62,9 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
       ...(makesMetrics ? [metricHooks(chosenMeter, prices)] : []),
     ],
     observe: (app, given = {}) => {
-      assertKnown(given, ["everyMs", "most"], "telemetry().observe");
+      assertOptions(given, "everyMs most", "telemetry().observe");
       const { everyMs = 15_000, most = 1_000 } = given;
       return makesMetrics ? observeRuns(chosenMeter(), app, { everyMs, most }) : () => {};
     },
   };
-}
-
-function assertKnown(options: object, known: readonly string[], where: string): void {
-  const wrong = Object.entries(options).find(([key, value]) => value !== undefined && !known.includes(key));
-  if (wrong === undefined) return;
-  throw new DurableError(
-    "invalid-options",
-    `${where} has no option ${JSON.stringify(wrong[0])}. It has ${known.join(", ")}.`,
-  );
 }

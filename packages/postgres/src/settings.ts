@@ -1,10 +1,9 @@
 /** The options of the storage, checked and with everything filled in. */
 
 import { DurableError } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { escapeIdentifier, Pool, type PoolConfig } from "pg";
 import type { MigrateOptions, PostgresOptions } from "./options.ts";
-
-const known = ["url", "pool", "schema", "connections", "migrate", "listen", "prepare", "now"];
 
 /** Options with everything filled in. */
 export interface Settings {
@@ -47,9 +46,7 @@ function refuse(why: string, what = "PostgresStorage"): never {
 }
 
 function check(options: PostgresOptions): void {
-  for (const [name, value] of Object.entries(options))
-    if (value !== undefined && !known.includes(name))
-      refuse(`has no option ${JSON.stringify(name)}. Its options are ${known.join(", ")}`);
+  assertOptions(options, "url pool schema connections migrate listen prepare now", "PostgresStorage");
   const { url, pool, schema = "durable", connections = 10 } = options;
   if ((url === undefined) === (pool === undefined)) refuse("needs either `url` or `pool`");
   if (url !== undefined && !/^postgres(?:ql)?:\/\//.test(url))

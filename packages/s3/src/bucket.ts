@@ -9,6 +9,7 @@
  */
 
 import { DurableError, type ErrorCode } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 import type { S3Options } from "./options.ts";
 import { Requests, type Asked, type Reply } from "./request.ts";
@@ -17,6 +18,11 @@ const deletesAtOnce = 6;
 
 /** A bucket in an S3-compatible store: `new RemoteStorage(s3Bucket({ ... }))`. */
 export function s3Bucket(options: S3Options): Bucket {
+  assertOptions(
+    options,
+    "bucket region endpoint prefix timeoutMs fetch accessKeyId secretAccessKey sessionToken",
+    "s3Bucket",
+  );
   return new S3Bucket(options);
 }
 

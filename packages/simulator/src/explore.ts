@@ -4,6 +4,7 @@
  */
 
 import type { Context, LimitOptions, Workflow } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Answers } from "@durable/testing";
 import { AnswerBook, Bodies, ownOptions } from "@durable/testing/parts";
 import { tally } from "./coverage.ts";
@@ -59,6 +60,7 @@ export async function explore<Input, Output>(
   flow: Workflow<Input, Output>,
   ...[options = {} as ExploreOptions<Input, Output>]: ExploreArguments<Input, Output>
 ): Promise<Exploration> {
+  assertOptions(options, "input seeds from resume expect limits bodyMs progress", "explore");
   const { seeds = 200, from = 1, progress } = options;
   const bodies = new Bodies(options.bodyMs ?? 1_000);
   const programs = [programOf(flow, options, bodies)];

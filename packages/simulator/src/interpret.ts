@@ -139,9 +139,10 @@ function small<T>(
   return atPlace(place, () =>
     ctx.step(name, (info) => {
       environment.begins(runId, place);
-      return work(info);
+      // Whether it can be recorded is known where the work is.
+      return work(info) as unknown;
     }),
-  );
+  ) as Promise<T>;
 }
 
 function childFrame(frame: Frame, index: number): Frame {

@@ -1,6 +1,7 @@
 /** Buckets for tests: one that counts its requests, and one that fails the way object stores do. */
 
 import { DurableError } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 import type { Random } from "./random.ts";
 
@@ -118,6 +119,7 @@ function fate({ random, rate = 0.2, faults }: FaultyBucketOptions) {
 
 /** Makes requests to a bucket go wrong at random. */
 export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): FaultyBucket {
+  assertOptions(options, "random rate faults", "faultyBucket");
   const { random } = options;
   const { happened, draw } = fate(options);
   const latest: string[] = [];

@@ -4,6 +4,7 @@
  */
 
 import { DurableError, type Storage, type World } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { StorageLimits } from "@durable/core/storage";
 
 /**
@@ -56,6 +57,7 @@ export interface FaultyStorage extends Storage {
 
 /** Makes operations of a storage go wrong, as a plan says. */
 export function faultyStorage(storage: Storage, options: FaultOptions): FaultyStorage {
+  assertOptions(options, "world plan latency", "faultyStorage");
   const { world, plan = () => null, latency } = options;
   const counts = {
     append: 0,

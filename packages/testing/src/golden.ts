@@ -5,6 +5,7 @@
 
 import { globSync, readFileSync } from "node:fs";
 import type { AnyWorkflow, Secret } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Cipher } from "@durable/core/storage";
 import type { GoldenJournal } from "./golden/journal.ts";
 import { judge } from "./golden/replay.ts";
@@ -36,6 +37,7 @@ export async function replayGolden(
   journals: string | GoldenJournal | readonly (string | GoldenJournal)[],
   options: GoldenOptions,
 ): Promise<GoldenReport> {
+  assertOptions(options, "against report secret encryption", "replayGolden");
   const given: readonly (string | GoldenJournal)[] = [journals].flat();
   const sources = given.flatMap((one, index) =>
     typeof one === "string" ? files(one) : [{ source: `journal ${index + 1}`, journal: one }],

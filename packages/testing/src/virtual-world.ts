@@ -5,7 +5,7 @@
  */
 
 import type { LogFields, Logger, World } from "@durable/core";
-import { fingerprint, systemWorld } from "@durable/core/storage";
+import { assertOptions, fingerprint, systemWorld } from "@durable/core/storage";
 import { seeded } from "./random.ts";
 
 /** A world whose time passes only when a test lets it. */
@@ -135,6 +135,7 @@ class Clock {
 
 /** Creates a world with virtual time, for `durable(..., { world })`. */
 export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
+  assertOptions(options, "seed start hold", "virtualWorld");
   const { seed = 1, start = Date.UTC(2026, 0, 1), hold = () => Promise.resolve(false) } = options;
   const random = seeded(seed);
   const clock = new Clock(start, hold);

@@ -10,6 +10,7 @@
  */
 
 import { DurableError, type App, type Entry, type JournalOptions } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
 import { streamOf } from "./connection.ts";
@@ -59,6 +60,11 @@ export interface ChatOptions {
 
 /** Creates a handler for `useChat` that survives reloads, lost connections and dead servers. */
 export function createChatHandler(app: App, options: ChatOptions): (request: Request) => Promise<Response> {
+  assertOptions(
+    options,
+    "workflow authorize api journal onReset graceMs keepAliveMs bodyBytes onError",
+    "createChatHandler",
+  );
   const { api = "/api/chat", onError = (error) => app.world.warn(`chat: ${String(error)}`) } = options;
   const chat = new Chat(app, options);
   return async (request) => {

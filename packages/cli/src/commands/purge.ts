@@ -1,6 +1,6 @@
 /** `durable purge`: removes runs that ended long ago, or all but the newest. */
 
-import type { EndStatus, Purged, PurgeOptions } from "@durable/core";
+import type { EndStatus, Purged, PurgeOptions, Duration } from "@durable/core";
 import { confirmCount } from "../choose.ts";
 import type { Command, Flags } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
@@ -70,7 +70,7 @@ function detailsOf({ byWorkflow, left }: Purged): string[] {
 
 /** The library checks ages and statuses. */
 function optionsOf(flags: Flags): PurgeOptions {
-  const olderThan = flags.text("older-than");
+  const olderThan = flags.text("older-than") as Duration | undefined;
   const [keep, limit] = [wholeOf(flags, "keep"), wholeOf(flags, "limit")];
   if (olderThan === undefined && keep === undefined)
     throw new CliError("Say which runs may go: --older-than 30d, or --keep 1000.");

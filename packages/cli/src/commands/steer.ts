@@ -1,6 +1,6 @@
 /** `durable pause`, `durable unpause` and `durable retry`: operators' verbs on runs, and pauses of a whole workflow. */
 
-import type { App, Outcome, RunHead } from "@durable/core";
+import type { App, Outcome, RunHead, Duration } from "@durable/core";
 import { chosenRuns, confirmCount } from "../choose.ts";
 import type { Command, CommandContext, OptionSpecs } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
@@ -81,7 +81,13 @@ export const retry: Command = {
       done: "Retried",
       fits: ({ status }) => status === "failed",
       act: (app, runId, { flags }) =>
-        app.get(runId).retry({ deadline: flags.text("deadline"), steps: stepsOf(flags), drive: false }),
+        app
+          .get(runId)
+          .retry({
+            deadline: flags.text("deadline") as Duration | undefined,
+            steps: stepsOf(flags),
+            drive: false,
+          }),
     }),
 };
 

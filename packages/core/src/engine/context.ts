@@ -39,6 +39,13 @@ export type ReceiveOptions = Omit<AnyReceiveOptions, "schema" | "fallback">;
 /** The messages of a topic, as its receives get them. */
 type MessageOf<M extends MessageSchemas, K extends keyof M> = SchemaOutput<M[K]>;
 
+/** Refuses at compile time what no journal can keep; what else cannot be kept fails when it is recorded. */
+type Recordable<T> = [Awaited<T>] extends [never]
+  ? unknown
+  : [Awaited<T>] extends [((...args: never) => unknown) | Response]
+    ? "A step cannot record a function or a Response: return data, such as `await response.json()`."
+    : unknown;
+
 /** An option that all groups of calls have. */
 export interface GroupOptions {
   /**
@@ -101,7 +108,7 @@ export type RaceResult<B extends Readonly<Record<string, AnyBranch>>> = {
 }[keyof B & string];
 
 /** The first argument of a workflow. Everything that the workflow awaits comes from here. */
-export interface Context<M extends MessageSchemas = MessageSchemas> {
+export interface Context<M extends MessageSchemas = MessageSchemas, Input = unknown> {
   /** The id of the run. */
   readonly runId: string;
   /** The version that was recorded when the run, or its current chapter, began. */
@@ -118,7 +125,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
   ): Promise<SchemaOutput<S>>;
   step<T>(
     name: string,
-    work: (info: StepInfo) => T,
+    work: (info: StepInfo) => T & Recordable<T>,
     options?: StepOptions<NoInfer<Awaited<T>>>,
   ): Promise<Awaited<T>>;
   /**
@@ -149,6 +156,10 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
     topic: K,
     options?: ReceiveOptions & { readonly fallback?: F | undefined },
   ): Promise<MessageOf<M, K> | F>;
+  receive<T, F = T>(
+    topic: keyof M & string,
+    options: ReceiveOptions & { readonly fallback: F },
+  ): Promise<T | F>;
   receive<T>(topic: keyof M & string, options?: ReceiveOptions): Promise<T>;
   /**
    * The messages of a topic, one after the other. It ends when no message comes within `timeout`; without one
@@ -223,7 +234,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
    * Ends this chapter of the run and begins the next, under the same id, with this input. Earlier records
    * are no longer read, so a run may go on for ever. The promise never settles: return it.
    */
-  continueAs(input: unknown): Promise<never>;
+  continueAs(input: Input): Promise<never>;
   /**
    * Fails the run with this error, from code whose throws would be caught. The promise never settles. Elsewhere, throw.
    */

@@ -3,7 +3,16 @@
 import { DurableError, show } from "./errors.ts";
 
 /** A length of time: milliseconds, or a text such as "500ms", "2s", "1.5h", "3 days", "1w". */
-export type Duration = string | number;
+export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
+
+type Unit =
+  | ("ms" | "milli" | "millis" | "millisecond" | "milliseconds")
+  | ("s" | "sec" | "secs" | "second" | "seconds")
+  | ("m" | "min" | "mins" | "minute" | "minutes")
+  | ("h" | "hr" | "hrs" | "hour" | "hours")
+  | ("d" | "day" | "days")
+  | ("w" | "week" | "weeks")
+  | ("y" | "yr" | "yrs" | "year" | "years");
 
 const units: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5, y: 315576e5 };
 const pattern =

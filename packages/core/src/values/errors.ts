@@ -76,6 +76,12 @@ export class DurableError extends Error {
     this.details = options.details ?? {};
   }
 
+  /** What `JSON.stringify` gives: an error without this loses its message. */
+  toJSON(): { name: string; code: ErrorCode; message: string; details: Readonly<Record<string, unknown>> } {
+    const { name, code, message, details } = this;
+    return { name, code, message, details };
+  }
+
   /**
    * True for an error of this library, of this code if one is given. Compares names, so it also works across
    * two copies of the package and after replay.

@@ -2,8 +2,16 @@
 
 import { DurableError, show } from "./errors.ts";
 
-/** Checks the names of options. `known` has all of them, with spaces between; `where` begins the message. */
-export function assertOptions(options: object | undefined, known: string, where: string): void {
+/**
+ * Throws `invalid-options` for a name that is not known, with the nearest ones. `known` has all names, as a list or with
+ * spaces between; `where` begins the message.
+ */
+export function assertOptions(
+  options: object | undefined,
+  known: string | readonly string[],
+  where: string,
+  what = "option",
+): void {
   // Options that are not an object are refused as an unknown option. Most calls have no options, and each step of a long
   // replay comes here.
   const none = options === undefined || Object(options) === options;
@@ -11,11 +19,11 @@ export function assertOptions(options: object | undefined, known: string, where:
     Record<string, unknown>
   >;
   for (const name in given) {
-    const names = known.split(" ");
+    const names = typeof known === "string" ? known.split(" ") : known;
     if (given[name] === undefined || names.includes(name)) continue;
     throw new DurableError(
       "invalid-options",
-      `${where} has no option ${show(name)}. Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`,
+      `${where} has no ${what} ${show(name)}. Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`,
     );
   }
 }

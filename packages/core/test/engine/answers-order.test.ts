@@ -21,7 +21,7 @@ function ask(on: Lab, ctx: Context, ms: number | null): Promise<string> {
 
 /** The same with a timeout of an hour. */
 function askForAnHour(on: Lab, ctx: Context, ms: number | null): Promise<string> {
-  const timeout = { timeout: "1h", fallback: "late" };
+  const timeout = { timeout: "1h", fallback: "late" } as const;
   return ms === null
     ? ctx.suspend<string>("ok", timeout)
     : ctx.suspend("ok", { schema: checked(on, ms), ...timeout });

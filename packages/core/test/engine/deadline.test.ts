@@ -1,4 +1,4 @@
-import { createApp, durable, DurableError, type Context, type World } from "@durable/core";
+import { createApp, durable, DurableError, type Context, type World, type Duration } from "@durable/core";
 import { crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { failureOf, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
@@ -166,7 +166,9 @@ describe("the deadline of a run", () => {
   });
 
   test.each(["soon", -1, Number.NaN])("%s is refused when the workflow is defined", (deadline) => {
-    expect(() => durable("w", () => 1, { deadline })).toThrow(/deadline of workflow "w"/);
+    expect(() => durable("w", () => 1, { deadline: deadline as Duration })).toThrow(
+      /deadline of workflow "w"/,
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-import { createApp, durable, limits, type Context, type DurableError } from "@durable/core";
+import { createApp, durable, limits, type Context, type DurableError, type Duration } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { failureOf, lab, outputOf, secret, tokenOf } from "../support/behaviour-lab.ts";
 import { batchesOf, replayOf, runOf } from "../support/behaviour-lives.ts";
@@ -125,7 +125,7 @@ describe("H71 a name or a number over its limit is an error that code can catch,
       "invalid-options",
       (ctx) => ctx.step("x", () => 1, { retry: { attempts: limits.attempts + 1 } }),
     ],
-    ["an invalid length", "invalid-options", (ctx) => ctx.sleep("soon")],
+    ["an invalid length", "invalid-options", (ctx) => ctx.sleep("soon" as Duration)],
     ["an invalid time limit", "invalid-options", (ctx) => ctx.step("x", () => 1, { timeout: -1 })],
     [
       "a declared input that cannot be kept",

@@ -1,4 +1,4 @@
-import { createApp, createWorker, durable, type Context } from "@durable/core";
+import { createApp, createWorker, durable, type Context, type Duration } from "@durable/core";
 import { systemWorld } from "@durable/core/storage";
 import { countingStorage, faultyStorage, seeded } from "@durable/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -126,7 +126,7 @@ const hour = 3_600_000;
 const day = 24 * hour;
 const napping = (length: string | number | Date) =>
   durable("nap", async (ctx) => {
-    await ctx.sleep(length);
+    await ctx.sleep(length as Duration | Date);
     return ctx.now();
   });
 
@@ -152,7 +152,7 @@ test.each([
   ["ahead an hour", hour],
   ["frozen eight hours", 8 * hour],
 ])("H38 a clock that goes %s fires a timer once, and its deadline is never rewritten", async (_, jump) => {
-  for (const patience of ["1m", "2d"]) {
+  for (const patience of ["1m", "2d"] as const) {
     const on = lab();
     let offset = 0;
     const world = { ...on.world, now: () => on.world.now() + offset };

@@ -1,6 +1,6 @@
 /** Brings a run into a state. */
 
-import { MemoryStorage, type App, type Outcome, type StartOptions } from "@durable/core";
+import { MemoryStorage, type App, type Outcome, type StartOptions, type Duration } from "@durable/core";
 import type { Option, State } from "./cells.ts";
 import { canary, type Input, type Kind } from "./program.ts";
 import { Stage } from "./stage.ts";
@@ -21,7 +21,7 @@ export function inputOf(kind: Kind): Input {
 }
 
 /** How a run is started under an option. */
-export function startOptions(option: Option, wait = "1 minute"): StartOptions {
+export function startOptions(option: Option, wait: Duration = "1 minute"): StartOptions {
   return {
     drive: false,
     ...(option === "debounce" && { debounce: { key: "k", wait } }),

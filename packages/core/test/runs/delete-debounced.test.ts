@@ -6,7 +6,7 @@ test("a debounced start beside the delete of the run that has its key records a 
   const base = lab();
   const flow = durable("job", (ctx, input: number) => ctx.step("work", () => input));
   const app = createApp({ ...base, patience: 0, workflows: [flow] });
-  const debounce = { key: "k", wait: "1 minute" };
+  const debounce = { key: "k", wait: "1 minute" } as const;
   await app.start("job", 1, { id: "r", drive: false, debounce });
   await base.world.advance(60_000);
   const [, next] = await base.world.run(

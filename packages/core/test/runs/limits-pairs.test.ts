@@ -8,7 +8,7 @@ import { lab, noticingLab, outputOf, type Lab } from "../support/behaviour-lab.t
 import { open } from "../support/worker-lab.ts";
 
 const minute = 60_000;
-const debounce = { key: "k", wait: "10s" };
+const debounce = { key: "k", wait: "10s" } as const;
 
 /** A workflow that notes which runs began with which input, and an app with it. */
 function noting(base: Lab, options: object = {}, work: (input: string) => unknown = () => {}) {
@@ -330,7 +330,7 @@ describe("deadlines", () => {
     expect(begun).toEqual(["a a"]);
   });
 
-  test.each([{ delay: "1 hour" }, { debounce: { key: "k", wait: "1 hour" } }])(
+  test.each([{ delay: "1 hour" }, { debounce: { key: "k", wait: "1 hour" } }] as const)(
     "%s: a run whose deadline comes before its time fails then",
     async (options) => {
       const base = noticingLab();

@@ -258,7 +258,7 @@ describe("debounce", () => {
       return "done";
     });
     const { app } = open(base, [flow]);
-    const debounce = { key: "k", wait: "10s" };
+    const debounce = { key: "k", wait: "10s" } as const;
     const run = await app.start("long", undefined, { debounce, deadline: "1 minute", drive: false });
     await app.start("long", undefined, { debounce, drive: false });
     await base.world.advance(2 * 86_400_000);

@@ -42,7 +42,7 @@ describe("limits of steps", () => {
         { limit: { name: "openai", tokens: 200 } },
       ),
     );
-    const limits = { openai: { requests: 60, tokens: 10_000, per: "1 minute", concurrent: 8 } };
+    const limits = { openai: { requests: 60, tokens: 10_000, per: "1 minute", concurrent: 8 } } as const;
     const [even, odd] = [1, 2].map(() => createApp({ ...base, workflows: [flow], limits })) as [App, App];
     const ids = numbered("r", count);
     const from = base.world.now();
@@ -58,7 +58,7 @@ describe("limits of steps", () => {
 
   it.each([
     ["a step under a limit", { limits: { openai: { concurrent: 1 } } }, {}],
-    ["a run with a rate", {}, { rate: { limit: 5, per: "1 minute" } }],
+    ["a run with a rate", {}, { rate: { limit: 5, per: "1 minute" as const } }],
   ])("%s asks again when the storage fails for a while", async (_, limits, rate) => {
     const base = lab();
     const { storage } = base;
@@ -171,7 +171,7 @@ describe("limits of steps", () => {
         { limit: "model", retry: { attempts: 3, delay: 1 } },
       ),
     );
-    const limits = { model: { requests: 1, tokens: 1_000, per: "10s" } };
+    const limits = { model: { requests: 1, tokens: 1_000, per: "10s" } } as const;
     await base.world.run(flow.with({ ...base, limits }).run(undefined, { id: "r" }));
     expect(at).toHaveLength(3);
     expect((at[2] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(20_000);
@@ -206,7 +206,7 @@ describe("limits of steps", () => {
     const base = lab();
     const { call, calls, seen } = provider(base, 300_000);
     const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { concurrent: 1, requests: 5, per: "100ms" } };
+    const limits = { one: { concurrent: 1, requests: 5, per: "100ms" } } as const;
     const [first, second] = [flow.with({ ...base, limits }), flow.with({ ...base, limits })];
     const runs = [first.run(), pause(base.world, 200_000).then(() => second.run())];
     await base.world.run(Promise.all(runs));
@@ -251,7 +251,7 @@ describe("limits of steps", () => {
     const storage: Storage = { ...hooked(base.storage, () => {}), limits: slow };
     const { call, calls } = provider(base);
     const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { concurrent: 1, requests: 1, per: "1 hour" } };
+    const limits = { one: { concurrent: 1, requests: 1, per: "1 hour" } } as const;
     const app = createApp({ ...base, storage, limits, workflows: [flow] });
     const run = await app.start("ask", undefined, { id: "r" });
     await base.world.advance(500);
@@ -291,7 +291,7 @@ describe("limits of steps", () => {
         { limit: { name: "openai", tokens: 1_000 } },
       ),
     );
-    const limits = { openai: { tokens: 10_000, per: "1 minute" } };
+    const limits = { openai: { tokens: 10_000, per: "1 minute" } } as const;
     const app = createApp({ ...base, workflows: [flow], limits });
     // Two minutes of calls that use a tenth of what they reserve, then calls that use all of it.
     const runs = await Promise.all(
@@ -305,7 +305,7 @@ describe("limits of steps", () => {
     const base = lab();
     const { call, calls } = provider(base);
     const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { requests: 1, per: "1 hour" } };
+    const limits = { one: { requests: 1, per: "1 hour" } } as const;
     const app = createApp({ ...base, workflows: [flow], limits });
     for (const id of ["a", "b"]) await app.start("ask", undefined, { id, drive: false });
     const worker = createWorker(app);
@@ -336,6 +336,6 @@ it("crash everywhere: steps under a limit run to their end, and a permit of a de
     await ctx.step("one", () => 1, { limit: "one" }),
     ...(await ctx.parallel([2, 3].map((n) => (c) => c.step("more", () => n, { limit: "one" })))),
   ]);
-  const limits = { one: { concurrent: 1, requests: 2, per: "10s" } };
+  const limits = { one: { concurrent: 1, requests: 2, per: "10s" } } as const;
   expect(await crashEverywhere(flow, { limits })).toMatchObject({ ok: true });
 });

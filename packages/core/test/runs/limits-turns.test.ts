@@ -1,6 +1,6 @@
 /** Turns of a rate: who keeps one, who gives it back, and what it is not taken for. */
 
-import { createApp, durable, type App, type Storage } from "@durable/core";
+import { createApp, durable, type App, type Storage, type Duration } from "@durable/core";
 import type { StorageLimits } from "@durable/core/storage";
 import { limitUse } from "@durable/core/inspect";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ const hour = 3_600_000;
 
 interface Options {
   readonly limit?: number;
-  readonly per?: string;
+  readonly per?: Duration;
   readonly key?: (input: unknown) => string;
 }
 
@@ -168,7 +168,7 @@ describe("a run that is gone gives its turn back", () => {
   it("a debounced run that is moved to another key of the rate has no turn there", async () => {
     const base = lab();
     const { app, begun } = limited(base, { key: (input) => String(input).slice(0, 1) });
-    const debounce = { key: "k", wait: "1s" };
+    const debounce = { key: "k", wait: "1s" } as const;
     await queue(app, base.world, ["a1", "b1", "b2"]);
     await app.start("limited", "a2", { id: "d", debounce, drive: false });
     await base.world.advance(2_000);
@@ -226,7 +226,7 @@ describe("a run that is not driven takes no rate", () => {
   it("when its workflow is paused; a debounced one is still moved", async () => {
     const base = lab();
     const { app, begun } = limited(base);
-    const debounce = { key: "k", wait: "1s" };
+    const debounce = { key: "k", wait: "1s" } as const;
     await app.pause("limited");
     const run = await app.start("limited", 1, { debounce, drive: false });
     await base.world.advance(2_000);

@@ -87,7 +87,7 @@ describe("purge", () => {
     await on.run("leaf", "cancelled", true);
     await on.world.run(on.app.cancel("cancelled"));
     await on.world.advance(day);
-    const [olderThan] = ["1 hour"];
+    const olderThan = "1 hour";
     expect((await on.purge({ olderThan, status: "failed", workflow: "quick" })).runs).toBe(0);
     expect((await on.purge({ olderThan, status: ["failed", "cancelled"] })).byWorkflow).toEqual({
       failing: 1,

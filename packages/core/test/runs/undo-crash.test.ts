@@ -31,7 +31,7 @@ describe("crash everywhere", () => {
       });
       await ctx.step(
         "flaky",
-        ({ attempt }) => (attempt < 2 ? Promise.reject(new Error("again")) : book("flaky")),
+        (info) => (info.attempt < 2 ? Promise.reject(new Error("again")) : book("flaky")(info)),
         {
           compensate: ({ attempt }) => (attempt < 2 ? Promise.reject(new Error("again")) : 1),
           retry: { attempts: 2, delay: "1s", jitter: false },

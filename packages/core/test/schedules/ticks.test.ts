@@ -139,6 +139,6 @@ describe("periods", () => {
     [{}, "either"],
     [{ cron: "* * * * *", timezone: "Mars/Olympus" }, "Mars/Olympus"],
   ])("refuses %j", (given, message) => {
-    expect(() => timingOf(given)).toThrow(message);
+    expect(() => timingOf(given as Parameters<typeof timingOf>[0])).toThrow(message);
   });
 });

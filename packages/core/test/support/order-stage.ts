@@ -10,6 +10,7 @@ import {
   type Storage,
   type StepOptions,
   type Workflow,
+  type Duration,
 } from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 
@@ -38,7 +39,7 @@ export interface Stage {
   orphans(): Promise<readonly string[]>;
 }
 
-export function stage(options: { readonly patience?: string; readonly seed?: number } = {}): Stage {
+export function stage(options: { readonly patience?: Duration; readonly seed?: number } = {}): Stage {
   const world = virtualWorld({ seed: options.seed ?? 1 });
   const storage = new MemoryStorage({ now: () => world.now() });
   let ran: string[] = [];

@@ -1,3 +1,4 @@
+import type { Duration } from "@durable/core";
 import { describe, expect, it } from "vitest";
 import { endOfTime, toMs } from "../../src/values/duration.ts";
 import { codeOf, messageOf } from "../support/codec-failure.ts";
@@ -42,7 +43,7 @@ describe("toMs", () => {
     ["5 M", 300_000],
     [endOfTime, endOfTime],
   ])("reads %j", (duration, ms) => {
-    expect(toMs(duration)).toBe(ms);
+    expect(toMs(duration as Duration)).toBe(ms);
   });
 
   it("gives whole milliseconds: storages keep times as integers", () => {
@@ -78,22 +79,22 @@ describe("toMs", () => {
     [`${"9".repeat(400)}s`],
     [`${"9".repeat(20)} years`],
   ])("refuses %j with `invalid-options`", (duration) => {
-    expect(codeOf(() => toMs(duration as string, "The timeout"))).toBe("invalid-options");
+    expect(codeOf(() => toMs(duration as Duration, "The timeout"))).toBe("invalid-options");
   });
 
   it("refuses whatever is no duration at all, without a failure of its own", () => {
     const cyclic: unknown[] = [];
     cyclic.push(cyclic);
     for (const value of [null, undefined, true, 5n, Symbol("5s"), {}, ["5s"], new Date(), cyclic, () => 5])
-      expect(codeOf(() => toMs(value as string, "The timeout"))).toBe("invalid-options");
+      expect(codeOf(() => toMs(value as Duration, "The timeout"))).toBe("invalid-options");
   });
 
   it("says what was given, of what, and what to write", () => {
-    expect(messageOf(() => toMs("soon", "retry.delay"))).toMatch(
+    expect(messageOf(() => toMs("soon" as Duration, "retry.delay"))).toMatch(
       /^retry\.delay is "soon", which is not a valid duration\. .*"3 days"/,
     );
     expect(messageOf(() => toMs(Number.NaN))).toContain("duration is NaN");
     expect(messageOf(() => toMs(Infinity))).toContain("duration is Infinity");
-    expect(messageOf(() => toMs("x".repeat(1e6))).length).toBeLessThan(400);
+    expect(messageOf(() => toMs("x".repeat(1e6) as Duration)).length).toBeLessThan(400);
   });
 });

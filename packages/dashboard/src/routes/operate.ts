@@ -3,7 +3,7 @@
  * Proven in test/operate.test.ts.
  */
 
-import type { EndStatus, PurgeOptions, ScheduleInfo } from "@durable/core";
+import type { EndStatus, PurgeOptions, ScheduleInfo, Duration } from "@durable/core";
 import { HttpError } from "@durable/http";
 import { type Call, json, textIn } from "@durable/http/kit";
 import { fleetOf, limitUse, storageOf } from "@durable/core/inspect";
@@ -80,7 +80,7 @@ export async function purge({ app }: Service, { request }: Call): Promise<Respon
   if (!Array.isArray(status) || !status.every((each) => typeof each === "string"))
     throw new HttpError("invalid-body", `"status" must be a list of statuses.`);
   const options: PurgeOptions = {
-    olderThan: textIn(body, "olderThan"),
+    olderThan: textIn(body, "olderThan") as Duration | undefined,
     status: status as EndStatus[],
     workflow: textIn(body, "workflow") || undefined,
     limit: mostPurged,

@@ -3,6 +3,7 @@
  * bad request gets at worst a 4xx; a handler that throws is a server error. Proven in test/node.test.ts.
  */
 
+import { assertOptions } from "@durable/core/storage";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -42,6 +43,7 @@ export interface Server {
 
 /** Serves a handler with Node's HTTP server until it is closed. */
 export async function serve(handler: FetchHandler, options: ServeOptions = {}): Promise<Server> {
+  assertOptions(options, "port hostname maxConnections requestMs closeMs onError", "serve");
   const { port = 0, hostname = "127.0.0.1", requestMs = 30_000, onError = console.error } = options;
   const open = new Set<Exchange>();
   let origin = "http://localhost";

@@ -64,7 +64,7 @@ export const debounced: Feature = {
       const ids: string[] = [];
       const from = lab.world.now();
       for (const input of [1, 2, 3]) {
-        const debounce = { key: "k", wait: "1 minute" };
+        const debounce = { key: "k", wait: "1 minute" } as const;
         ids.push((await lab.run(app.start("note", input, { debounce, drive: false }))).id);
         await lab.pass(30_000);
       }

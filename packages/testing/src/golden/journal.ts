@@ -4,6 +4,7 @@
  */
 
 import { createApp, MemoryStorage, type Entry, type Storage } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import type { Cipher, ReadReply } from "@durable/core/storage";
 import { loadJournal } from "../journal-loader.ts";
 
@@ -62,6 +63,7 @@ export async function recordGolden(
   runId: string,
   options: RecordGoldenOptions = {},
 ): Promise<GoldenJournal> {
+  assertOptions(options, "encryption", "recordGolden");
   const { own, ancestors, open } = await recorded(storage, runId, options);
   const children: GoldenAncestor[] = [];
   for (const child of open) children.push(...(await family(storage, child, options)));

@@ -6,6 +6,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { MemoryStorage, type Workflow } from "@durable/core";
+import { assertOptions } from "@durable/core/storage";
 import { watchAmbient, type AmbientName } from "./ambient.ts";
 import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
@@ -17,6 +18,7 @@ import { whereOf } from "./points.ts";
 import { history, type History, type InjectedFault, type Setup } from "./history.ts";
 import type { Notes } from "./observed-life.ts";
 import {
+  crashOptions,
   everyFault,
   type CrashArguments,
   type CrashOptions,
@@ -34,6 +36,7 @@ export async function crashEverywhere<Input, Output>(
   subject: CrashSubject<Input, Output>,
   ...[options]: CrashArguments<Input, NoInfer<Output>>
 ): Promise<CrashReport<Output>> {
+  assertOptions(options, crashOptions, "crashEverywhere");
   const given = (options ?? {}) as CrashOptions<Input, Output>;
   const restore = watchAmbient();
   try {

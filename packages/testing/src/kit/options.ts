@@ -85,6 +85,10 @@ export type CrashOptions<Input, Output> = CrashSettings<Output> &
       ? { readonly input?: Input }
       : { readonly input: Input });
 
+/** The names of these options. */
+export const crashOptions =
+  "input storage resume effects reset compare same ends allow hooks limits faults slowSeed bodyMs throws";
+
 export type CrashArguments<Input, Output> = unknown extends Input
   ? [options?: CrashOptions<Input, Output>]
   : undefined extends Input

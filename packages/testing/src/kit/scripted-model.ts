@@ -8,6 +8,7 @@
  * Proven in test/kit-parts.test.ts.
  */
 
+import { assertOptions } from "@durable/core/storage";
 import type { ModelCallOptions, ModelMessage, ModelResult, ModelStreamPart } from "./model-types.ts";
 import { resultOf, streamOf, type SpokenTurn } from "./model-stream.ts";
 
@@ -63,8 +64,10 @@ export interface ScriptedModel {
 /** Creates a language model that needs no key and answers by a script. */
 export function scriptedModel(
   script: ModelScript,
-  { modelId = "scripted" }: { readonly modelId?: string | undefined } = {},
+  options: { readonly modelId?: string | undefined } = {},
 ): ScriptedModel {
+  assertOptions(options, "modelId", "scriptedModel");
+  const { modelId = "scripted" } = options;
   const calls: ModelCall[] = [];
   const list = typeof script === "function" ? null : new TurnList(script);
   const answer = async (options: ModelCallOptions, stream: boolean): Promise<ModelResult> => {

@@ -20,7 +20,7 @@ export const makersOfLimits: Makers = {
     const at = place();
     const flow = paced.with({ ...at, secret });
     await at.world.run(flow.run({ topic: "rivers" }));
-    const debounce = { key: "k", wait: "10s" };
+    const debounce = { key: "k", wait: "10s" } as const;
     await flow.start({ topic: "lakes" }, { id: "paced-1", debounce, drive: false });
     await at.world.advance(5_000);
     await flow.start({ topic: "tides" }, { debounce, drive: false });

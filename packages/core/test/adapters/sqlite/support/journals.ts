@@ -56,7 +56,7 @@ async function played(seed: number, play: Play, open: OpenHeld): Promise<Played>
   held.hold = hold;
   const log: string[] = [];
   try {
-    const host = { storage: told(storage, world, log), world, secret, patience: "1h" };
+    const host = { storage: told(storage, world, log), world, secret, patience: "1h" } as const;
     const output = JSON.stringify(await world.run(play(host)));
     const { runs } = await storage.list();
     const journals: Record<string, readonly string[]> = {};
