@@ -137,10 +137,10 @@ function small<T>(
   work: (info: StepInfo) => T | Promise<T>,
 ): Promise<T> {
   return atPlace(place, () =>
-    ctx.step(name, (info) => {
+    // Whether the result can be recorded is known where the work is.
+    ctx.step(name, (info): unknown => {
       environment.begins(runId, place);
-      // Whether it can be recorded is known where the work is.
-      return work(info) as unknown;
+      return work(info);
     }),
   ) as Promise<T>;
 }

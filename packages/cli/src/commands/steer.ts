@@ -81,13 +81,11 @@ export const retry: Command = {
       done: "Retried",
       fits: ({ status }) => status === "failed",
       act: (app, runId, { flags }) =>
-        app
-          .get(runId)
-          .retry({
-            deadline: flags.text("deadline") as Duration | undefined,
-            steps: stepsOf(flags),
-            drive: false,
-          }),
+        app.get(runId).retry({
+          deadline: flags.text("deadline") as Duration | undefined,
+          steps: stepsOf(flags),
+          drive: false,
+        }),
     }),
 };
 

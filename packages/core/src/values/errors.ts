@@ -3,6 +3,7 @@
  * Codes are the anchors of docs/errors.md; `npm run docs:check` compares that page with this list.
  */
 
+import type { Duration } from "./duration.ts";
 import { limits } from "./limits.ts";
 import { scrub } from "./scrub.ts";
 
@@ -112,8 +113,8 @@ export class FatalError extends Error {
 
 /** Throw it in a step to be tried again not before `after`: "30s", milliseconds or a Date. */
 export class RetryError extends Error {
-  readonly after: string | number | Date;
-  constructor(message: string, options: { after: string | number | Date; cause?: unknown }) {
+  readonly after: Duration | Date;
+  constructor(message: string, options: { after: Duration | Date; cause?: unknown }) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.name = "RetryError";
     this.after = options.after;

@@ -178,7 +178,7 @@ describe("H49 round trip", () => {
     expect(roundTrip(ours)).toBeInstanceOf(DurableError);
     expect(DurableError.is(roundTrip(ours), "too-deep")).toBe(true);
     expect(roundTrip(new FatalError("f", { cause: 1 }))).toBeInstanceOf(FatalError);
-    for (const after of ["30s", 5, new Date(9)])
+    for (const after of ["30s", 5, new Date(9)] as const)
       expect(roundTrip(new RetryError("r", { after }))).toBeInstanceOf(RetryError);
   });
 

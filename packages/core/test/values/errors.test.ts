@@ -17,6 +17,12 @@ const textOf = (thrown: unknown): string => JSON.stringify(encodeThrown(thrown, 
 const kept = (thrown: unknown): unknown => decode(JSON.parse(textOf(thrown)) as Json, where);
 
 describe("DurableError", () => {
+  it("keeps its message in JSON", () => {
+    const error = new DurableError("no-secret", "Pass one.", { details: { at: 1 } });
+    const shown = { name: "DurableError", code: "no-secret", message: "Pass one.", details: { at: 1 } };
+    expect(JSON.parse(JSON.stringify({ error }))).toEqual({ error: shown });
+  });
+
   it("has a code, details, a cause only when given, and codes without twins", () => {
     const error = new DurableError("conflict", "m", { cause: 5, details: { a: 1 } });
     expect([error.name, error.code, error.message, error.cause]).toEqual([

@@ -199,7 +199,7 @@ describe("H50 whatever is thrown is recorded", () => {
   });
 
   it("RetryError keeps its time, as text, number and Date", () => {
-    for (const after of ["30s", 5_000, new Date(9)])
+    for (const after of ["30s", 5_000, new Date(9)] as const)
       expect(kept(new RetryError("later", { after }))).toMatchObject({ after, name: "RetryError" });
   });
 

@@ -8,13 +8,14 @@ import {
 } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { Duration } from "../../../src/values/duration.ts";
 import { nextAttemptAt, retryPolicy } from "../../../src/engine/calls/retry.ts";
 import { kindsOf, lab, outputOf, pause, type Lab } from "../../support/behaviour-lab.ts";
 import { dieAt, replayOf, runOf } from "../../support/behaviour-lives.ts";
 
 test("a RetryError whose `after` cannot be read falls back to the policy's own delay", () => {
   const policy = retryPolicy({ delay: "1s", jitter: false }, "A step");
-  const error = new RetryError("later", { after: "soon" });
+  const error = new RetryError("later", { after: "soon" as Duration });
   expect(nextAttemptAt(policy, { error, attempt: 1 }, { now: 0, random: 0 })).toBe(1_000);
 });
 

@@ -6,6 +6,7 @@ import {
   type RetryPolicy,
 } from "../../../src/engine/calls/retry.ts";
 import { DurableError, FatalError, RetryError, type ErrorCode } from "../../../src/values/errors.ts";
+import type { Duration } from "../../../src/values/duration.ts";
 import { limits } from "../../../src/values/limits.ts";
 import { codeOf, messageOf } from "../../support/codec-failure.ts";
 
@@ -19,7 +20,7 @@ function wait(error: unknown, attempt = 1, policy: RetryPolicy = steady, random 
   return at === null ? null : at - now;
 }
 const failing = (fields: object): Error => Object.assign(new Error("429"), fields);
-const retryAfter = (after: unknown): RetryError => new RetryError("later", { after: after as string });
+const retryAfter = (after: unknown): RetryError => new RetryError("later", { after: after as Duration });
 const boom = (): never => {
   throw new Error("boom");
 };
