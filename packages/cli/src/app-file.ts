@@ -85,5 +85,5 @@ function isWorkflow(value: unknown): value is AnyWorkflow {
 
 /** An app of workflows and a storage that were named separately. */
 export function appOf(storage: Storage, workflows: readonly AnyWorkflow[], secret: string | undefined): App {
-  return createApp({ storage, workflows, ...(secret ? { secret } : {}) });
+  return createApp({ storage, workflows, bind: false, ...(secret ? { secret } : {}) });
 }

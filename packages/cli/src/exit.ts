@@ -23,6 +23,7 @@ const ofCode: Partial<Record<ErrorCode, number>> = {
   "invalid-input": exit.usage,
   "no-storage": exit.usage,
   "no-secret": exit.usage,
+  "ambiguous-app": exit.usage,
   "input-mismatch": exit.refused,
   "workflow-mismatch": exit.refused,
   "run-exists": exit.refused,

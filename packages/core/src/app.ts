@@ -1,9 +1,15 @@
-/** Several workflows on one storage. An app finds the code of a token or run id; workers and handlers take an app. */
+/**
+ * Several workflows on one storage. An app finds the code of a token or run id; workers and handlers take an app.
+ *
+ * app.1. An app binds all of its workflows or none of them: a workflow that cannot be bound leaves the others as they were.
+ */
 
-import type { Definition } from "./engine/definition.ts";
+import type { Arguments, Definition, MessageSchemas } from "./engine/definition.ts";
 import { advanceRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
-import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
+import { bindingOf } from "./runs/binding.ts";
+import type { ForkOptions } from "./runs/fork.ts";
+import { appStorage, bindsByDefault, Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import { type CancelOptions, deleteById } from "./runs/tree.ts";
 import { byId } from "./runs/lookup.ts";
@@ -16,32 +22,91 @@ import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { listRuns } from "./runs/list.ts";
-import { Run, start, type StartOptions } from "./run.ts";
+import { Run, runOf, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
 import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
-import type { AnyWorkflow } from "./workflow.ts";
+import type { AnyWorkflow, Workflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
 /** Options of `createApp`: the workflows, and those of the host. */
-export interface AppOptions extends HostOptions {
+export interface AppOptions<
+  W extends readonly AnyWorkflow[] = readonly AnyWorkflow[],
+> extends HostOptions {
   /**
    * The workflows whose runs this app can drive. Runs of other workflows can be listed and read, but not
    * advanced.
    */
-  readonly workflows: readonly AnyWorkflow[];
+  readonly workflows: W;
+  /**
+   * False leaves the workflows as they are, for tools and tests: their own verbs, such as `flow.start`, do not act on
+   * this app, and `app.start(flow, input)` does. True by default, and always false where the platform has no default
+   * storage.
+   */
+  readonly bind?: boolean | undefined;
 }
 
-/** Operations on the runs of several workflows. */
-export interface App {
+/** The names of the workflows of an app: any text, where its type does not know them. */
+export type NameIn<W extends readonly AnyWorkflow[]> = W[number]["name"];
+
+/** The workflows of an app that may have this name. */
+type Named<W extends readonly AnyWorkflow[], Name> = W[number] extends infer One
+  ? One extends AnyWorkflow
+    ? Name extends One["name"]
+      ? One
+      : never
+    : never
+  : never;
+
+/** The input of a workflow. */
+type InputOf<One extends AnyWorkflow> =
+  One extends Workflow<infer Input, infer _Output, infer _M, infer _Name> ? Input : unknown;
+
+/** A handle on a run of a workflow. */
+type RunOf<One extends AnyWorkflow> =
+  One extends Workflow<infer Input, infer Output, infer M, infer _Name> ? Run<Output, Input, M> : Run;
+
+/** The output of a workflow. */
+type OutputOf<One extends AnyWorkflow> =
+  One extends Workflow<infer _Input, infer Output, infer _M, infer _Name> ? Output : unknown;
+
+/**
+ * Operations on the runs of several workflows. `App` accepts every app; the type of `createApp({ workflows })` also knows
+ * names and inputs.
+ */
+export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> {
   /** Names of the workflows. */
   readonly workflows: readonly string[];
   /** Clock, random source and timers of the app. */
   readonly world: World;
+  /** Records a run of one of the workflows, by itself or by name, and drives it in this process until it stops. */
+  run<Input, Output, M extends MessageSchemas>(
+    workflow: Workflow<Input, Output, M>,
+    ...args: Arguments<Input, RunOptions>
+  ): Promise<Outcome<Output>>;
+  run<Name extends NameIn<W>>(
+    workflow: Name,
+    ...args: Arguments<InputOf<Named<W, Name>>, RunOptions>
+  ): Promise<Outcome<OutputOf<Named<W, Name>>>>;
   /**
-   * Records a run of one of the workflows, by name, and drives it in the background; with `drive: false` it
-   * only records the run.
+   * Records a run of one of the workflows, by itself or by name, and drives it in the background; with `drive: false`
+   * it only records the run.
    */
-  start(workflow: string, input?: unknown, options?: StartOptions): Promise<Run>;
+  start<Input, Output, M extends MessageSchemas>(
+    workflow: Workflow<Input, Output, M>,
+    ...args: Arguments<Input, StartOptions>
+  ): Promise<Run<Output, Input, M>>;
+  start<Name extends NameIn<W>>(
+    workflow: Name,
+    ...args: Arguments<InputOf<Named<W, Name>>, StartOptions>
+  ): Promise<RunOf<Named<W, Name>>>;
+  /**
+   * Creates a run that begins with recorded work of another one of this workflow, and drives it in the background.
+   */
+  fork<Input, Output, M extends MessageSchemas>(
+    workflow: Workflow<Input, Output, M>,
+    runId: string,
+    options: ForkOptions<Input>,
+  ): Promise<Run<Output, Input, M>>;
   /** Answers a suspend point, and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /**
@@ -97,10 +162,12 @@ export interface App {
    * A purge that was interrupted is continued by the next one.
    */
   purge(options: PurgeOptions): Promise<Purged>;
+  /**
+   * Unbinds the workflows, so that another app can bind them, and forgets parked runs that are kept in memory. Runs that
+   * are driven go on, and the storage stays open: stop workers before, and close a storage that you made after.
+   */
+  close(): Promise<void>;
 }
-
-/** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
-export const appStorage = Symbol();
 
 /** Where workers find the schedules of an app. */
 export const appSchedules = Symbol();
@@ -114,8 +181,8 @@ export interface AppOfStorage extends App {
  * Combines workflows, a storage and a secret: the object that answers, advances, lists and sweeps runs of any
  * of them.
  */
-export function createApp(options: AppOptions): App {
-  assertOptions(options, `${hostOptions} workflows`, "createApp");
+export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOptions<W>): App<W> {
+  assertOptions(options, `${hostOptions} workflows bind`, "createApp");
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {
     if (definitions.has(name)) {
@@ -127,17 +194,25 @@ export function createApp(options: AppOptions): App {
   const { define, schedules, source } = schedulesOf(host, [...definitions.keys()]);
   const pauses = new Pauses(host);
   host.pauses = pauses;
+  const bound = bind(host, options.bind !== false && bindsByDefault ? [...definitions.values()] : []);
+  const definitionOf = (given: string | AnyWorkflow): Definition => {
+    const name = typeof given === "string" ? given : given?.name;
+    const known = host.find(name);
+    if (known !== null) return typeof given === "string" ? known : given.definition;
+    throw new DurableError(
+      "unknown-workflow",
+      `This app has no workflow ${show(name)}. Add it to createApp({ workflows }).`,
+    );
+  };
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
-    start: async (workflow, input, given = {}) => {
-      const definition = host.find(workflow);
-      if (definition !== null) return start(host, definition, input, given);
-      throw new DurableError(
-        "unknown-workflow",
-        `This app has no workflow ${show(workflow)}. Add it to createApp({ workflows }).`,
-      );
-    },
+    run: async (workflow: string | AnyWorkflow, input?: unknown, given: RunOptions = {}) =>
+      runToStop(host, definitionOf(workflow), input, given) as Promise<Outcome<never>>,
+    start: async (workflow: string | AnyWorkflow, input?: unknown, given: StartOptions = {}) =>
+      start(host, definitionOf(workflow), input, given) as Promise<Run<never, never, never>>,
+    fork: async (workflow, runId, given) =>
+      (await runOf(host, definitionOf(workflow), runId)).fork(given) as Promise<Run<never, never, never>>,
     resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: async (token, value, given = {}) => deliver(host, token, { value, options: given }),
     send: async (runId, topic, payload, given = {}) => send(host, runId, { topic, payload, options: given }),
@@ -158,8 +233,20 @@ export function createApp(options: AppOptions): App {
       return sweep(host, schedules, { workflow, options: given });
     },
     purge: (given) => purge(host, given),
+    close: async () => {
+      for (const binding of bound) binding?.unbind(host);
+      host.close();
+    },
     [appStorage]: host,
     [appSchedules]: source,
   };
-  return app;
+  return app as unknown as App<W>;
+}
+
+/** Binds all workflows, or throws and binds none. */
+function bind(host: Host, definitions: readonly Definition[]) {
+  const bindings = definitions.map(bindingOf);
+  for (const binding of bindings) binding?.assertFree(host);
+  for (const binding of bindings) binding?.bind(host);
+  return bindings;
 }

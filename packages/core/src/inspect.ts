@@ -4,7 +4,7 @@
  * tools.1. A replay writes nothing, takes no lease and starts no work: the code runs as far as the journal goes.
  */
 
-import { appStorage, type App, type AppOfStorage } from "./app.ts";
+import type { App } from "./app.ts";
 import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
@@ -13,7 +13,7 @@ import { isDeadline } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/outcome.ts";
 import type { Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/replay.ts";
-import type { Host } from "./runs/host.ts";
+import { hostOf } from "./runs/host.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import { encode, encodeThrown } from "./values/codec/encode.ts";
 import { DurableError } from "./values/errors.ts";
@@ -155,15 +155,6 @@ function openSleeps({ entries }: RunJournal): { readonly key: string; readonly a
 /** The storage of an app. */
 export function storageOf(app: App): Promise<Storage> {
   return hostOf(app).storage();
-}
-
-function hostOf(app: App): Host {
-  const host = (app as Partial<AppOfStorage>)[appStorage];
-  if (host !== undefined) return host;
-  throw new DurableError(
-    "invalid-options",
-    "This app was not made by this copy of @durable/core. Install the package once: `npm ls @durable/core` lists its copies.",
-  );
 }
 
 type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached">;

@@ -64,10 +64,10 @@ export interface RunOptions extends FlowStart {
 }
 
 /** The names of `FlowStart`. */
-export const startNames = "priority delay at debounce singleton";
+const startNames = "priority delay at debounce singleton";
 
 /** What remains of the options of a start beside those that every run has; `undefined` if nothing. */
-export function startOf(options: StartOptions): FlowStart | undefined {
+function startOf(options: StartOptions): FlowStart | undefined {
   const { id: _, drive: __, deadline: ___, tags: ____, ...start } = options;
   return Object.keys(start).length > 0 ? start : undefined;
 }
@@ -273,6 +273,29 @@ function waitsForOutside(
   const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
   const isDeadline = wakeAt === endsBy || waiting.some(ends);
   return waiting.length > 0 && (wakeAt === null || isDeadline);
+}
+
+/** Records a run, or finds the one that has this id, and drives it until it stops. */
+export async function runToStop(
+  host: Host,
+  definition: Definition,
+  input: unknown,
+  given: RunOptions,
+): Promise<Outcome<unknown>> {
+  assertOptions(given, `id deadline tags ${startNames}`, `The run of "${definition.name}"`);
+  const { id, deadline, tags } = given;
+  const created = { id, deadline, tags, takeLease: true, start: startOf(given) };
+  return advance(host, definition, await create(host, definition, input, created));
+}
+
+/** A run of one workflow: a wrong id must not end or fork a run of another one. */
+export async function runOf(host: Host, { name }: Definition, runId: string): Promise<Run> {
+  const { workflow } = (await openRun(host, runId)).state.summary;
+  if (workflow === name) return new Run(runId, { host });
+  throw new DurableError(
+    "unknown-workflow",
+    `Run ${runId} belongs to workflow "${workflow}", not to "${name}". Check the id.`,
+  );
 }
 
 /** Records a run, or finds the one that has this id, and drives it in the background. */

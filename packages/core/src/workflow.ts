@@ -4,8 +4,7 @@ import type { Context } from "./engine/context.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
 import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/tree.ts";
-import { create } from "./runs/create.ts";
-import { advance } from "./runs/drive.ts";
+import { Binding } from "./runs/binding.ts";
 import { defined, assertOptions } from "./values/options.ts";
 import { toMs } from "./values/duration.ts";
 import { checkedMode } from "./engine/calls/uncertain.ts";
@@ -13,16 +12,18 @@ import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import { assertName } from "./journal/keys.ts";
-import { definitionOf, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
+import { Run, runOf, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 import { listRuns } from "./runs/list.ts";
 
-/** Options of `durable()`: those of the host, a version, and defaults for runs and steps. */
+/**
+ * Options of `durable()`: a version, and defaults for runs and steps. Those of `HostOptions` make an app of the workflow's
+ * own; a workflow of an app has none of them.
+ */
 export interface WorkflowOptions extends HostOptions, Defaults {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
@@ -54,8 +55,17 @@ export interface AnyWorkflow {
   readonly definition: Definition;
 }
 
-/** A workflow and the operations on its runs. */
-export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchemas> extends AnyWorkflow {
+/**
+ * A workflow and the operations on its runs. They act on the app that the workflow is bound to: that of
+ * `createApp({ workflows })`, or a default app if there is none.
+ */
+export interface Workflow<
+  Input,
+  Output,
+  M extends MessageSchemas = MessageSchemas,
+  Name extends string = string,
+> extends AnyWorkflow {
+  readonly name: Name;
   readonly definition: Definition<Input, Output>;
   /** Records the run and drives it in this process until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
@@ -72,29 +82,39 @@ export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchem
   /** Ends a run and all its children, like `run.cancel`. Rejects if the run belongs to another workflow. */
   cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<Output>>;
   /**
-   * The same workflow with other options: another storage, a secret from an edge environment, the clock of a
-   * test.
+   * The same workflow with another version or other defaults. It acts on the app of the workflow it is made from, and
+   * an app that has one of them binds both. With an option of a host, such as a storage, it has an app of its own.
    */
-  with(options: WorkflowOptions): Workflow<Input, Output, M>;
+  with(options: WorkflowOptions): Workflow<Input, Output, M, Name>;
 }
 
 /**
  * Defines a workflow: a named function whose steps are recorded, so that a run can stop anywhere and continue
  * in another process.
  */
-export function durable<S extends StandardSchema, Output, M extends MessageSchemas = MessageSchemas>(
-  name: string,
+export function durable<
+  S extends StandardSchema,
+  Output,
+  M extends MessageSchemas = MessageSchemas,
+  const Name extends string = string,
+>(
+  name: Name,
   body: (ctx: Context<M, SchemaInput<S>>, input: SchemaOutput<S>) => Output,
   options: WorkflowOptions &
     Topics<M> &
     TagOptions<SchemaOutput<S>> &
     FlowOptions<NoInfer<SchemaOutput<S>>> & { readonly input: S },
-): Workflow<SchemaInput<S>, Awaited<Output>, M>;
-export function durable<Output, Input = unknown, M extends MessageSchemas = MessageSchemas>(
-  name: string,
+): Workflow<SchemaInput<S>, Awaited<Output>, M, Name>;
+export function durable<
+  Output,
+  Input = unknown,
+  M extends MessageSchemas = MessageSchemas,
+  const Name extends string = string,
+>(
+  name: Name,
   body: (ctx: Context<M, Input>, input: Input) => Output,
   options?: WorkflowOptions & Topics<M> & TagOptions<Input> & FlowOptions<NoInfer<Input>>,
-): Workflow<Input, Awaited<Output>, M>;
+): Workflow<Input, Awaited<Output>, M, Name>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
@@ -127,7 +147,7 @@ export function durable(
     defaults: defaultsOf(name, options),
     tags: options.tags,
   };
-  return bind(definition, options);
+  return workflowOf(definition, options, new Binding(name, options));
 }
 
 const workflowOptions = `${hostOptions} version retry timeout onUncertain deadline`;
@@ -143,35 +163,39 @@ function defaultsOf(name: string, options: Defaults): Defaults {
   return { retry, timeout, onUncertain, deadline };
 }
 
-function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
-  const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null), [
-    definition,
-  ]);
-  const get = (runId: string): Run => new Run(runId, { host });
+function workflowOf(
+  pure: Definition,
+  options: WorkflowOptions,
+  binding: Binding,
+): Workflow<unknown, unknown> {
+  const { name } = pure;
+  const definition = { ...pure, binding };
+  let own: Host | null = null;
+  const ownHost = (): Host =>
+    (own ??= new Host(options, (workflow) => (workflow === name ? definition : null), [definition]));
+  // Options of a host that are invalid fail when the program starts, not at the first run.
+  if (binding.own !== null) ownHost();
+  const host = (): Host => binding.host(ownHost);
   return {
-    name: definition.name,
+    name,
     definition,
-    run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, `id deadline tags ${startNames}`, `The run of "${definition.name}"`);
-      const { id, deadline, tags } = given;
-      const created = { id, deadline, tags, takeLease: true, start: startOf(given) };
-      return advance(host, definition, await create(host, definition, input, created));
-    },
-    start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
-    resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
-    fork: (runId, given) => get(runId).fork(given),
-    get,
-    list: async (query = {}) => listRuns(host, { ...query, workflow: definition.name }),
-    cancel: async (runId, reason, given) => {
-      // A wrong id must not end a run of another workflow.
-      definitionOf(host, await openRun(host, runId));
-      return get(runId).cancel(reason, given);
-    },
+    run: async (input?: unknown, given: RunOptions = {}) => runToStop(host(), definition, input, given),
+    start: async (input?: unknown, given: StartOptions = {}) => start(host(), definition, input, given),
+    resume: async (token, value, given = {}) => resume(host(), token, { value, options: given }),
+    fork: async (runId, given) => (await runOf(host(), definition, runId)).fork(given),
+    get: (runId) => new Run(runId, { host: host() }),
+    list: async (query = {}) => listRuns(host(), { ...query, workflow: name }),
+    cancel: async (runId, reason, given) => (await runOf(host(), definition, runId)).cancel(reason, given),
     with: (more) => {
-      assertOptions(more, workflowOptions, `with() of "${definition.name}"`);
+      assertOptions(more, workflowOptions, `with() of "${name}"`);
       const all = { ...options, ...defined(more) };
-      const defaults = defaultsOf(definition.name, all);
-      return bind({ ...definition, version: more.version ?? definition.version, defaults }, all);
+      const next = {
+        ...definition,
+        version: more.version ?? definition.version,
+        defaults: defaultsOf(name, all),
+      };
+      const given = new Binding(name, defined(more));
+      return workflowOf(next, all, given.own === null ? binding : new Binding(name, all));
     },
   };
 }

@@ -66,6 +66,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "workflow-mismatch": 409,
   "run-exists": 409,
   "unknown-workflow": 404,
+  "ambiguous-app": 500,
   "other-version": 409,
   "unknown-step": 404,
   "not-found": 404,

@@ -211,7 +211,7 @@ export class Cluster {
     };
     for (const program of this.programs) workflows.push(this.#workflow(program, life).with(options));
     const known = workflows.filter((_, i) => this.programs[i]?.isPrivate !== true);
-    return Object.assign(life, { app: createApp({ ...options, workflows: known }) });
+    return Object.assign(life, { app: createApp({ ...options, workflows: known, bind: false }) });
   }
 
   #options(process: Process): HostOptions & { readonly storage: Storage } {

@@ -51,7 +51,7 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const ran: string[] = [];
   const workflow = replaying(program, code, { ran, part: run.part });
   const secret = "a secret for replays";
-  const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
+  const app = createApp({ workflows: [workflow], bind: false, storage, world, secret, ...sealed });
   const outcome = await world.run(app.advance(run.runId));
   // Work that the run did not wait for has no record. Work that follows from its end is new, and not the same again.
   const { abandoned = [] } = end;

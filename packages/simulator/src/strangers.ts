@@ -12,7 +12,11 @@ import { strangeWorkflow } from "./stranger-checks.ts";
 export function stranger(cluster: Cluster, count: number): Actor {
   const { history } = cluster;
   const boot = async ({ process, options }: ProcessLife): Promise<void> => {
-    const app = createApp({ ...options, workflows: [durable(strangeWorkflow, () => "never")] });
+    const app = createApp({
+      ...options,
+      workflows: [durable(strangeWorkflow, () => "never")],
+      bind: false,
+    });
     const ids = Array.from({ length: count }, (_, i) => `strange-${i}`);
     for (const id of ids.filter((other) => history.run(other) === undefined)) {
       try {

@@ -7,10 +7,13 @@ export function defaultStorage(): Promise<Storage> {
   return Promise.reject(
     new DurableError(
       "no-storage",
-      "There is no default storage on this platform. Pass { storage } to durable(), flow.with() or createApp().",
+      "There is no default storage on this platform. Pass { storage } to createApp(), and use app.run(flow, input) or app.start(flow, input).",
     ),
   );
 }
+
+/** There is no default storage, so an app binds no workflows. */
+export const hasDefault = false;
 
 /** There is no process whose end errors could cause, so nothing is watched. */
 export function guard(_release: () => Promise<void>): () => void {

@@ -46,6 +46,8 @@ export interface SpawnRequest extends Pick<ChildRun, "definition" | "input"> {
 
 /** Implemented by the driver of the parent run. */
 export interface Children {
+  /** Throws if a workflow cannot run in the app of its parent. */
+  assertSameApp(definition: Definition, kind: "child" | "spawn"): void;
   /**
    * Creates the run if it is missing, and drives it until it stops. `ending`: it was cancelled because its parent ends, or
    * does not need it. `lost`: an earlier life of its parent has ended it, and it cannot go on.

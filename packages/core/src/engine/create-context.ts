@@ -122,10 +122,16 @@ type AnyChild = { readonly name: string; readonly definition: Definition };
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 
 /** What a child or a spawned run gets. */
-function givenTo({ journal }: CallEngine, kind: string, workflow: AnyChild, input: unknown): Given {
+function givenTo(
+  { journal, options }: CallEngine,
+  kind: "child" | "spawn",
+  workflow: AnyChild,
+  input: unknown,
+): Given {
   const { definition } = workflow ?? {};
   if (typeof definition?.body !== "function")
     throw new DurableError("invalid-options", `ctx.${kind} needs a workflow from durable().`);
+  options.children.assertSameApp(definition, kind);
   const where = `input of ${kind} "${definition.name}" of run ${journal.runId}`;
   return { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
 }

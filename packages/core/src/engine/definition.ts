@@ -67,6 +67,8 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly messages?: MessageSchemas | undefined;
   /** Tags of every run, or a function that makes them from its input. */
   readonly tags?: Tags | ((input: never) => Tags) | undefined;
+  /** For the library alone: which app the verbs of the workflow act on. */
+  readonly binding?: object | undefined;
   /**
    * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
    * workflow.

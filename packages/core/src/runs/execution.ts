@@ -18,6 +18,7 @@ import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, snapshot, type InContext, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { caller, type Driver } from "./admit.ts";
+import { assertSameApp } from "./binding.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
@@ -129,6 +130,7 @@ export class Execution implements Parked {
   /** What the calls of an execution ask of the runs below it. */
   static #children(host: Host, below: Below, above: () => Execution): Children {
     return {
+      assertSameApp: (definition, kind) => assertSameApp(host, definition, kind),
       drive: (child) => below.drive(child, above().#driver),
       spawn: (request) => below.spawn(request, above().#driver),
       headOf: (child) => above().#headOf(child),

@@ -1,6 +1,6 @@
 /** What drives runs: storage, secret, world and settings. Storage and secret are resolved once, at first use. */
 
-import { defaultStorage, warmRuns } from "#default-storage";
+import { defaultStorage, hasDefault, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Definition, Find, LimitOptions } from "../engine/definition.ts";
 import { DriverLease } from "../engine/lease.ts";
@@ -24,7 +24,7 @@ import { decode } from "../values/codec/decode.ts";
 /** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
 export { guard } from "#default-storage";
 
-/** Options that workflows and apps share. */
+/** Options of apps. Given to `durable()` or `with()`, they make an app of the workflow's own. */
 export interface HostOptions {
   /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
   readonly storage?: Storage | undefined;
@@ -67,7 +67,7 @@ export interface HostOptions {
   readonly world?: World | undefined;
 }
 
-/** The names of the options that workflows and apps share. */
+/** The names of these options. */
 export const hostOptions =
   "storage secret encryption patience linger lease waitUntil warm limits hooks logger world";
 
@@ -82,6 +82,12 @@ interface PausedWorkflows {
   of(workflow: string): Promise<WorkflowPause | null>;
 }
 
+/** Where other parts find the host of an app. A symbol, so that a copy of the app, member by member, keeps it. */
+export const appStorage = Symbol();
+
+/** Binds workflows to apps, unless the platform has no default storage: there each request may make an app of its own. */
+export const bindsByDefault = hasDefault;
+
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
 
@@ -90,7 +96,7 @@ export class Host {
   readonly patienceMs: number;
   readonly lingerMs: number;
   readonly leaseMs: number;
-  readonly #options: HostOptions;
+  readonly options: HostOptions;
   #storage: Promise<Storage> | null = null;
   #keyring: Promise<Keyring | DurableError> | null = null;
 
@@ -108,7 +114,7 @@ export class Host {
   pauses: PausedWorkflows | null = null;
 
   constructor(options: HostOptions, find: Find, definitions: Iterable<Definition> = []) {
-    this.#options = options;
+    this.options = options;
     this.find = find;
     for (const definition of definitions) this.slots = this.#slotsOf(definition);
     if (options.limits !== undefined) checkLimits(options);
@@ -140,7 +146,7 @@ export class Host {
     return {
       storage: await this.storage(),
       world: this.world,
-      cipher: this.#options.encryption ?? null,
+      cipher: this.options.encryption ?? null,
       known: this.#known,
     };
   }
@@ -148,7 +154,7 @@ export class Host {
   /** What calls the hooks of a drive; `undefined` when there are none. */
   async observing(more: HooksOption = []): Promise<Observe | undefined> {
     const { world, driving } = this;
-    const hooks = [this.#options.hooks ?? [], more].flat();
+    const hooks = [this.options.hooks ?? [], more].flat();
     if (hooks.length > 0)
       try {
         return observing({ world, driving, decode, runAs, ownerNow, leave }, hooks);
@@ -167,17 +173,23 @@ export class Host {
   #slotsOf({ name, flow }: Definition): SlotLimits | undefined {
     const { concurrency } = flow ?? {};
     // A storage without limits fails when the program starts.
-    if (flow !== undefined) checkLimits(this.#options);
+    if (flow !== undefined) checkLimits(this.options);
     return concurrency === undefined ? this.slots : { ...this.slots, [name]: concurrency.limit };
   }
 
   /** The limits of steps that were declared, by name. */
   get limits(): NonNullable<HostOptions["limits"]> {
-    return this.#options.limits ?? {};
+    return this.options.limits ?? {};
+  }
+
+  /** Forgets runs and journals that are kept in memory, now and from now on. */
+  close(): void {
+    this.parked.close();
+    this.recent.close();
   }
 
   storage(): Promise<Storage> {
-    const { storage } = this.#options;
+    const { storage } = this.options;
     this.#storage ??= storage === undefined ? defaultStorage() : Promise.resolve(storage);
     return this.#storage;
   }
@@ -217,8 +229,18 @@ export class Host {
     const reported = work.catch((error: unknown) => {
       this.world.warn(`${what} stopped: ${describeError(error)}`);
     });
-    this.#options.waitUntil?.(reported);
+    this.options.waitUntil?.(reported);
   }
+}
+
+/** The host of an app. */
+export function hostOf(app: object): Host {
+  const host = (app as { readonly [appStorage]?: Host })[appStorage];
+  if (host !== undefined) return host;
+  throw new DurableError(
+    "invalid-options",
+    "This app was not made by this copy of @durable/core. Install the package once: `npm ls @durable/core` lists its copies.",
+  );
 }
 
 /** A secret that signs must be hard to guess; one that only verifies may be older than this rule. */
@@ -232,6 +254,6 @@ function ringOf(secret: Secret): Keyring {
 function noSecret(): DurableError {
   return new DurableError(
     "no-secret",
-    "Resume tokens need a secret, and this storage does not have one. Pass { secret } to durable(), flow.with() or createApp().",
+    "Resume tokens need a secret, and this storage does not have one. Pass { secret } to createApp().",
   );
 }

@@ -46,7 +46,7 @@ export interface CheckOut {
 const mostText = 64 * 1024 * 1024;
 
 export class ParkedRuns {
-  readonly #limit: number;
+  #limit: number;
   readonly #kept = new Map<string, Parked>();
   #text = 0;
   readonly #out = new Map<RunJournal, CheckOut>();
@@ -66,6 +66,12 @@ export class ParkedRuns {
       if (this.#kept.size <= this.#limit && this.#text <= mostText) return;
       this.#drop(oldest);
     }
+  }
+
+  /** Drops all executions, and keeps none from now on. */
+  close(): void {
+    this.#limit = 0;
+    for (const locator of this.#kept.keys()) this.#drop(locator);
   }
 
   /** Takes an execution out. Its journal does not grow while it is kept. */
@@ -129,13 +135,19 @@ export class ParkedRuns {
 const mostRecentText = 16 * 1024 * 1024;
 
 export class RecentJournals {
-  readonly #limit: number;
+  #limit: number;
   readonly #kept = new Map<string, RunJournal>();
   /** The run of the latest call of `takeOrOpen`. */
   #latest = "";
 
   constructor(limit: number) {
     this.#limit = limit;
+  }
+
+  /** Drops all journals, and keeps none from now on. */
+  close(): void {
+    this.#limit = 0;
+    this.#kept.clear();
   }
 
   /** Takes out the journal of a run, brought up to date; `null` when there is none. */

@@ -29,16 +29,20 @@ import { deferred, type Deferred } from "../engine/promise.ts";
 import { Replay } from "../engine/replay.ts";
 import type { CallKind, Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { Host, hostOptions, type HostOptions } from "../runs/host.ts";
+import { Host, hostOf, type HostOptions } from "../runs/host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
-import { assertOptions } from "../values/options.ts";
+import { assertOptions, defined } from "../values/options.ts";
+import type { World } from "../ports/world.ts";
 import { decodeEntry, type RunEntry } from "../journal/outcome.ts";
 import { Meter } from "../journal/usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
 
-/** Options of `Journal.open`: where the journal is stored, and how it is encrypted. */
-export type JournalOptions = Pick<HostOptions, "storage" | "encryption" | "world">;
+/** Options of `Journal.open`: the app that the journal belongs to, or where it is stored and how it is encrypted. */
+export interface JournalOptions extends Pick<HostOptions, "storage" | "encryption" | "world"> {
+  /** An app of `createApp`: its storage, encryption and clock are used. */
+  readonly app?: { readonly world: World } | undefined;
+}
 
 /** Options of `journal.record` and `journal.recordStream`. */
 export interface RecordOptions {
@@ -88,8 +92,10 @@ export class Journal {
   /** Opens the journal of this id. It is created with its first record. */
   static async open(id: string, options: JournalOptions = {}): Promise<Journal> {
     assertRunId(id);
-    assertOptions(options, hostOptions, "Journal.open");
-    const host = new Host(options, () => null);
+    assertOptions(options, "app storage encryption world", "Journal.open");
+    const { app, ...own } = defined(options);
+    if (app !== undefined) assertOptions(own, "app", "Journal.open({ app })");
+    const host = app === undefined ? new Host(own, () => null) : hostOf(app);
     const journals = await host.journals();
     const journal =
       (await RunJournal.open(locatorOf(id), journals)) ?? new RunJournal(locatorOf(id), journals);

@@ -16,6 +16,7 @@ export const errorCodes = [
   "workflow-mismatch",
   "run-exists",
   "unknown-workflow",
+  "ambiguous-app",
   "other-version",
   "unknown-step",
   "not-found",

@@ -10,7 +10,8 @@
  * due-work.4. Runs of paused workflows are neither claimed nor waited for, so they cost a worker nothing.
  */
 
-import { appStorage, type App, type AppOfStorage } from "../app.ts";
+import type { App, AppOfStorage } from "../app.ts";
+import { appStorage } from "../runs/host.ts";
 import type { Signal } from "../engine/promise.ts";
 import type { RunHead, Storage } from "../ports/storage.ts";
 

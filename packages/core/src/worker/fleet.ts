@@ -4,7 +4,8 @@
  * It only shows: nothing decides by it, so a worker that cannot write its name works as any other.
  */
 
-import { appStorage, type App, type AppOfStorage } from "../app.ts";
+import type { App, AppOfStorage } from "../app.ts";
+import { appStorage } from "../runs/host.ts";
 import { pause } from "../ports/world.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { atOnce } from "../values/limits.ts";

@@ -7,7 +7,8 @@
  * purge-work.3. A purge that fails is reported, and the next period tries again.
  */
 
-import { appStorage, type App, type AppOfStorage } from "../app.ts";
+import type { App, AppOfStorage } from "../app.ts";
+import { appStorage } from "../runs/host.ts";
 import { pause } from "../ports/world.ts";
 import { purge, type PurgeOptions } from "../runs/purge.ts";
 import { toMs, type Duration } from "../values/duration.ts";

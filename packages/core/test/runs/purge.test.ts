@@ -34,7 +34,7 @@ interface Place extends Lab {
 }
 
 function place(on: Lab = lab()): Place {
-  const app = createApp({ ...on, workflows });
+  const app: App = createApp({ ...on, workflows });
   return {
     ...on,
     lab: on,

@@ -69,6 +69,8 @@ export class FeatureLab {
       secret,
       patience: 0,
       workflows,
+      // Tests make several apps of one workflow, as if each were another process.
+      bind: false,
       ...options,
     });
   }

@@ -168,7 +168,7 @@ async function replay(ended: GoldenJournal, parts: ReplayParts, world: VirtualWo
       if (!left.has(key)) asked.resolve({ status: "would run", kind, key });
     }),
   );
-  const app = createApp({ ...(await hosted(journal, parts, world)), workflows });
+  const app = createApp({ ...(await hosted(journal, parts, world)), workflows, bind: false });
   return world.run(Promise.race([app.advance(journal.runId), asked.promise]));
 }
 

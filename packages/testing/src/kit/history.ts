@@ -161,7 +161,16 @@ async function live<Input, Output>(
   const { bodies, input, answers, hooks, limits } = setup;
   const life = new ObservedLife({ storage, world, secret, limits, bodies, notes });
   const flow = life.bind(await setup.open({ storage, world, secret, number }));
-  const app = createApp({ storage, world, secret, workflows: [flow], patience: 0, hooks, limits });
+  const app = createApp({
+    storage,
+    world,
+    secret,
+    workflows: [flow],
+    bind: false,
+    patience: 0,
+    hooks,
+    limits,
+  });
   const driven = driveToEnd({ flow, app, runId, input, answers, world, allowedErrors });
   const dead = died.then((): null => {
     life.end();

@@ -10,6 +10,9 @@ import { SqliteStorage } from "./storage.ts";
 export { guard } from "../../ports/uncaught.ts";
 export { isDead, thisProcess } from "./process.ts";
 
+/** There is a default storage. */
+export const hasDefault = true;
+
 /** How many parked runs stay in memory by default. */
 export const warmRuns = 100;
 

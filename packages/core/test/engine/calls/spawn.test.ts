@@ -1,6 +1,6 @@
 /** ctx.spawn: runs that outlive the run that starts them, and what happens to them when it ends. */
 
-import { createApp, createWorker, durable, MemoryStorage, type DurableError } from "@durable/core";
+import { createApp, createWorker, durable, MemoryStorage, type AnyWorkflow, type DurableError } from "@durable/core";
 import { crashEverywhere, faultyStorage, virtualWorld, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { failureOf, kindsOf, lab, outputOf, pause, secret } from "../../support/behaviour-lab.ts";
@@ -70,7 +70,7 @@ describe("a spawned run", () => {
   describe("with an id that another run has", () => {
     const kid = durable("kid", (ctx, input: unknown) => ctx.suspend(`for ${String(input)}`));
     const other = durable("other", (ctx) => ctx.suspend("go"));
-    const given = (flow: typeof kid, input: unknown, ifExists?: "fail" | "keep") =>
+    const given = (flow: AnyWorkflow, input: unknown, ifExists?: "fail" | "keep") =>
       durable("parent", async (ctx) => {
         const options = { id: "taken", ifExists, onParentEnd: "cancel" } as const;
         const { runId } = await ctx.spawn(flow, input, options);
