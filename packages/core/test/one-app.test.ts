@@ -135,7 +135,7 @@ describe("without an app, or with several", () => {
       () => flow.cancel("a"),
       async () => flow.get("a"),
     ]) {
-      const { code, message } = await failureOf(verb());
+      const { code, message } = await refusalOf(verb());
       expect(code).toBe("ambiguous-app");
       for (const way of ["app.run(flow", "app.start(flow", "app.fork(flow", "bind: false", "app.close()"])
         expect(message).toContain(way);
@@ -251,7 +251,7 @@ describe("options of a host for one workflow", () => {
     const [flow, fine] = [flowOf(), flowOf("fine")];
     for (const one of [durable("f", () => 1, option), flow.with(option), flow.with(option).with({ version: "2" })]) {
       const attempt = async () => createApp({ workflows: [fine, one], storage: new MemoryStorage() });
-      const error = await failureOf(attempt());
+      const error = await refusalOf(attempt());
       expect(error).toMatchObject({ code: "invalid-options" });
       expect(error.message).toMatch(new RegExp(`"f", which has ${name}.*to createApp, or pass bind: false`));
       createApp({ workflows: [one], storage: new MemoryStorage(), bind: false });
@@ -311,7 +311,7 @@ describe("an app that comes after the first run (binding.4)", () => {
   ] as const)("is refused with another %s", async (_, options) => {
     const flow = flowOf();
     await flow.run("a");
-    const error = await failureOf((async () => createApp({ workflows: [flow], ...options() }))());
+    const error = await refusalOf((async () => createApp({ workflows: [flow], ...options() }))());
     expect(error).toMatchObject({ code: "invalid-options" });
     expect(error.message).toContain("before the first run");
     createApp({ workflows: [flow], ...options(), bind: false });
@@ -343,6 +343,10 @@ describe("Journal.open with an app", () => {
       expect(await failureOf(Journal.open("j", options))).toMatchObject({ code: "invalid-options" });
   });
 });
+
+async function refusalOf(work: Promise<unknown>): Promise<DurableError> {
+  return (await failureOf(work)) as DurableError;
+}
 
 async function waitOf(run: { outcome(): Promise<{ readonly status: string }> }): Promise<{ token: string }> {
   const outcome = (await run.outcome()) as { waiting?: readonly { token: string }[] };
