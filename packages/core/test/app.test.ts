@@ -95,7 +95,7 @@ test("H61 a sweep leaves a dead driver's run alone until its lease has run out, 
 test("a sweep advances each due run once, at most as many as its limit, and lists those that failed", async () => {
   const on = lab();
   const flow = durable("answered", async (ctx, id) => [id, await ctx.suspend("ok")]).with({ ...on });
-  const app = createApp({ workflows: [flow], ...on });
+  const app = createApp({ workflows: [flow], bind: false, ...on });
   const ids = Array.from({ length: 7 }, (_, i) => `run-${i}`);
   for (const id of ids) await app.deliver(tokenOf(await on.world.run(flow.run(id, { id }))), "yes");
   const first = await on.world.run(app.sweep({ limit: 3, concurrency: 2 }));

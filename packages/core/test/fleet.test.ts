@@ -67,7 +67,7 @@ test("runs that are due and have no driver are counted, with the time of the fir
   const storage = new MemoryStorage();
   const nap = durable("nap", (ctx) => ctx.sleep(1), { storage, secret });
   for (const id of ["a", "b"]) await nap.start(undefined, { id, drive: false });
-  const app = createApp({ storage, secret, workflows: [nap] });
+  const app = createApp({ storage, secret, workflows: [nap], bind: false });
   const [due] = (await fleetOf(app)).load;
   expect(due).toEqual({ workflow: "nap", driven: 0, due: 2, dueSince: expect.any(Number), paused: false });
   expect(due?.dueSince).toBeLessThanOrEqual(Date.now());

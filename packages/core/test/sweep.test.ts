@@ -9,7 +9,7 @@ const approval = durable("approval", (ctx) => ctx.suspend<string>("ok"));
 test("H28 an answer without a notification is found by a sweep", async () => {
   const { world, storage } = lab();
   const flow = approval.with({ storage, world, secret });
-  const app = createApp({ workflows: [flow], storage, world, secret });
+  const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   await app.deliver(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "yes");
   const { outcomes, failed, unknown } = await world.run(app.sweep());
   expect(outcomes.map(outputOf)).toEqual(["yes"]);
@@ -79,7 +79,7 @@ test("H28 with every wake-up lost, one worker finds whatever is due within a loo
 test("H37 an answer from a host whose clock is five minutes ahead is swept at once", async () => {
   const { world, storage } = lab();
   const flow = approval.with({ storage, world, secret });
-  const app = createApp({ workflows: [flow], storage, world, secret });
+  const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   const ahead = { ...world, now: () => world.now() + 300_000 };
   const sender = createApp({ workflows: [], storage, world: ahead, secret });
   await sender.deliver(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "yes");

@@ -136,7 +136,7 @@ test("the fallback of a wait is the exception: an explicit undefined is its valu
     return [given, missing];
   }).with({ ...on });
   await on.world.run(waits.run(undefined, { id: "r" }));
-  const app = createApp({ ...on, workflows: [waits] });
+  const app = createApp({ ...on, workflows: [waits], bind: false });
   await on.world.run(pause(on.world, 3_600_000));
   await on.world.run(app.sweep());
   await on.world.run(pause(on.world, 3_600_000));

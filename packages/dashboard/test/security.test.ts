@@ -9,7 +9,7 @@ const storage = new MemoryStorage();
 const secret = "a secret for tests that is long enough 8f2k";
 const flow = durable("flow", (ctx) => ctx.step("one", () => 1)).with({ storage, secret });
 await flow.run(undefined, { id: "r1" });
-const app = createApp({ storage, secret, workflows: [flow] });
+const app = createApp({ storage, secret, workflows: [flow], bind: false });
 const site = new Site({ app });
 
 const reads = [

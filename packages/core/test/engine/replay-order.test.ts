@@ -88,7 +88,7 @@ async function play(tree: Tree, setting: Setting): Promise<History> {
     },
     { storage, world, secret, patience: "1h" },
   );
-  const app = createApp({ storage, world, secret, patience: "1h", workflows: [flow] });
+  const app = createApp({ storage, world, secret, patience: "1h", workflows: [flow], bind: false });
   const toTheEnd = async (): Promise<Outcome<unknown>> => {
     for (let rounds = 0; rounds < 500; rounds++) {
       const outcome = await flow.run(null, { id: runId });

@@ -160,7 +160,7 @@ test.each([
       await ctx.sleep("30m");
       return ctx.step("after", () => world.now());
     }).with({ ...on, world, patience });
-    const app = createApp({ workflows: [flow], ...on, world, patience });
+    const app = createApp({ workflows: [flow], bind: false, ...on, world, patience });
     const until = world.now() + hour / 2;
     const driving = flow.run(undefined, { id: "r" });
     await on.world.advance(10 * 60_000);

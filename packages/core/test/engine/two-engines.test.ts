@@ -229,7 +229,7 @@ test("H22 slow is not dead: a body of ten leases runs once beside sweeps, starts
       return "done";
     }),
   ).with({ ...on });
-  const app = createApp({ workflows: [flow], ...on });
+  const app = createApp({ workflows: [flow], bind: false, ...on });
   const first = flow.run(undefined, { id: "r" });
   for (let i = 0; i < 29; i++) {
     await on.world.advance(10_000);

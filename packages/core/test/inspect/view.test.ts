@@ -142,7 +142,7 @@ describe("viewRun", () => {
     const before = durable("flow", (ctx) => ctx.suspend("old"), { storage, secret });
     const after = durable("flow", (ctx) => ctx.step("new", () => 1), { storage, secret });
     await before.run(undefined, { id: "b" });
-    const app = createApp({ storage, secret, workflows: [after] });
+    const app = createApp({ storage, secret, workflows: [after], bind: false });
     await app.advance("b");
     const head = (await app.list({ status: "blocked" })).runs[0];
     const stuck = viewRun(await app.get("b").entries(), { head });

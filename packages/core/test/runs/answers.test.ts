@@ -23,7 +23,7 @@ test("H34 a bad answer is told what is wrong with it, and a good one then works"
 test("H34 a bad answer that was delivered is recorded, and a good one then works", async () => {
   const { world, storage } = lab();
   const flow = counting.with({ storage, world, secret });
-  const app = createApp({ workflows: [flow], storage, world, secret });
+  const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   const token = tokenOf(await world.run(flow.run(undefined, { id: "r" })));
   expect((await app.deliver(token, "five")).status).toBe("accepted");
   expect(await world.run(app.advance("r"))).toMatchObject({ status: "suspended", waiting: [{ key: "n" }] });
@@ -35,7 +35,7 @@ test("H34 a bad answer that was delivered is recorded, and a good one then works
 test("H30 an answer's id counts for that answer, not for one that was rejected before it", async () => {
   const { world, storage } = lab();
   const flow = counting.with({ storage, world, secret });
-  const app = createApp({ workflows: [flow], storage, world, secret });
+  const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   const token = tokenOf(await world.run(flow.run(undefined, { id: "r" })));
   await app.deliver(token, "five", { id: "bad" });
   await world.run(app.advance("r"));
@@ -48,7 +48,7 @@ test("a delivered answer that the schema makes null is null to the workflow", as
   const { world, storage } = lab();
   const nothing = durable("nothing", (ctx) => ctx.suspend("n", { schema: z.any().transform(() => null) }));
   const flow = nothing.with({ storage, world, secret });
-  const app = createApp({ workflows: [flow], storage, world, secret });
+  const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   await app.deliver(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "raw");
   expect(outputOf(await world.run(app.advance("r")))).toBe(null);
 });

@@ -22,7 +22,7 @@ const caught = { name: "TypeError", message: "declined by hand", code: "E_DECLIN
 describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
   test("rejects the wait with it, whatever the schema, and again on replay", async () => {
     const on = lab();
-    const flow = asks.with(on);
+    const flow = asks;
     const app = createApp({ ...on, workflows: [flow] });
     const token = tokenOf(await on.world.run(flow.run(undefined, { id: "r" })));
     const { status } = await on.world.run(app[how](token, undefined, { error: declined }));
@@ -35,7 +35,7 @@ describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
 
   test("an uncaught one fails the run", async () => {
     const on = lab();
-    const flow = durable("fails", (ctx) => ctx.suspend("ok")).with(on);
+    const flow = durable("fails", (ctx) => ctx.suspend("ok"));
     const app = createApp({ ...on, workflows: [flow] });
     const token = tokenOf(await on.world.run(flow.run(undefined, { id: "r" })));
     await on.world.run(app[how](token, undefined, { error: declined }));
@@ -47,7 +47,7 @@ describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
 
   test("needs undefined as the value", async () => {
     const on = lab();
-    const flow = asks.with(on);
+    const flow = asks;
     const app = createApp({ ...on, workflows: [flow] });
     const token = tokenOf(await on.world.run(flow.run(undefined, { id: "r" })));
     await expect(app[how](token, 1, { error: declined })).rejects.toMatchObject({ code: "invalid-options" });
@@ -62,7 +62,7 @@ test("an error that comes before its wait is kept", async () => {
     token = wait.token;
     await ctx.sleep("1h");
     return wait.catch((error: unknown) => (error as Error).message);
-  }).with(on);
+  });
   const app = createApp({ ...on, workflows: [flow] });
   await on.world.run(flow.run(undefined, { id: "r" }));
   await on.world.run(app.deliver(token, undefined, { error: "a text" }));

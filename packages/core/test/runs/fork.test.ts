@@ -207,7 +207,7 @@ describe("what a fork is", () => {
     await flow.get(id).outcome();
     // The forks in between give nothing of their own, so only the oldest is read.
     expect(storage.counts.reads).toBe(2);
-    const app = createApp({ storage, secret, world, workflows: [flow] });
+    const app = createApp({ storage, secret, world, workflows: [flow], bind: false });
     await app.delete("parent");
     const last = await world.run(flow.fork(id, { from: "decide" }));
     expect(await world.run(last.result())).toContain("700 deep");

@@ -161,7 +161,7 @@ describe("hooks", () => {
     await on.world.run(flow.run("b", { id: "s" }));
     const changed = durable("review", (ctx) => ctx.step("other", () => 1)).with({ ...on, hooks });
     lines.length = 0;
-    const app = createApp({ ...on, workflows: [changed], hooks });
+    const app = createApp({ ...on, workflows: [changed], bind: false, hooks });
     await on.world.run(app.advance("s"));
     expect(lines).toContain("blocked diverged");
     expect(lines.at(-1)).toMatch(/^stop s blocked /);

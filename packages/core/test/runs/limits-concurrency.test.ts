@@ -114,7 +114,7 @@ describe("concurrency", () => {
   it("app.advance and app.sweep do not wait: a run without a slot stays due", async () => {
     const base = lab();
     const { flow } = counted(base, 1, 60_000);
-    const app = createApp({ ...base, workflows: [flow] });
+    const app = createApp({ ...base, workflows: [flow], bind: false });
     void flow.with(base).run("a", { id: "first" });
     await base.world.advance(10);
     await app.start("job", "a", { id: "second", drive: false });

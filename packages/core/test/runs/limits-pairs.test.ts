@@ -25,7 +25,7 @@ function noting(base: Lab, options: object = {}, work: (input: string) => unknow
     },
     { retry: { attempts: 1 }, ...options },
   );
-  return { flow, begun, app: createApp({ ...base, workflows: [flow] }) };
+  return { flow, begun, app: createApp({ ...base, workflows: [flow], bind: false }) };
 }
 
 async function usedOf({ storage }: Lab): Promise<number> {
@@ -111,7 +111,7 @@ describe("debounce and a rate", () => {
           world: base.world,
           plan: (operation, index) => (operation === "append" && index === append ? fault : null),
         });
-        const dying = createApp({ ...base, storage, workflows: [flow] });
+        const dying = createApp({ ...base, storage, workflows: [flow], bind: false });
         await base.world.run(Promise.race([dying.advance("d").catch(() => {}), storage.died]));
         await base.world.advance(minute);
         const where = `${fault} at append ${append}`;

@@ -26,7 +26,7 @@ describe("rate", () => {
     const options = { concurrency: { limit: 1 }, rate: { limit: 1, per: "1 minute" } };
     const { flow } = noting(base, options);
     await base.world.run(flow.with(base).run(1));
-    const app = createApp({ ...base, workflows: [flow] });
+    const app = createApp({ ...base, workflows: [flow], bind: false });
     await flow.with(base).start(2, { id: "second", drive: false });
     expect(await base.world.run(app.advance("second"))).toMatchObject({ status: "suspended" });
     expect(await base.storage.limits?.slots()).toEqual([]);

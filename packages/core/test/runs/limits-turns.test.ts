@@ -30,7 +30,7 @@ function limited(base: Lab, { limit = 1, per = "1 hour", key }: Options = {}, di
     },
     { retry: { attempts: 1 }, rate: { limit, per, ...(key && { key }) } },
   );
-  const app = createApp({ ...base, workflows: [flow] });
+  const app = createApp({ ...base, workflows: [flow], bind: false });
   return { flow, app, begun };
 }
 
@@ -90,7 +90,7 @@ describe("a run that has begun under a rate", () => {
   it("takes the rate once, also if another process writes to it in that moment", async () => {
     const base = lab();
     const { flow, begun } = limited(base, { limit: 1 });
-    const other = createApp({ ...base, workflows: [flow] });
+    const other = createApp({ ...base, workflows: [flow], bind: false });
     const limits = base.storage.limits!;
     let sent = false;
     const storage = {
@@ -108,7 +108,7 @@ describe("a run that has begun under a rate", () => {
         },
       },
     };
-    const app = createApp({ ...base, storage, workflows: [flow] });
+    const app = createApp({ ...base, storage, workflows: [flow], bind: false });
     await app.start("limited", 1, { id: "r", drive: false });
     expect(await base.world.run(app.advance("r"))).toMatchObject({ status: "completed" });
     expect([sent, begun.length, await usedOf(base)]).toEqual([true, 1, 1]);

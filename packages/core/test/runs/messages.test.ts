@@ -62,7 +62,7 @@ describe("a message", () => {
     await on.world.run(flow.start(undefined, { id: "r", drive: false }));
     await sendAll(on, ["a", "b", "c"]);
     const storage = countingStorage(on.storage);
-    const app = createApp({ ...on, storage, workflows: [flow] });
+    const app = createApp({ ...on, storage, workflows: [flow], bind: false });
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(["a", "b", "c"]);
     expect(storage.counts.appends).toBe(4);
     expect(await kindsOf(flow.get("r"))).toEqual([
@@ -85,7 +85,7 @@ describe("a message", () => {
       await ctx.receive("b"),
     ]).with(on);
     await on.world.run(flow.run(undefined, { id: "r" }));
-    const app = createApp({ ...on, workflows: [flow] });
+    const app = createApp({ ...on, workflows: [flow], bind: false });
     for (const [topic, payload] of [
       ["a", 1],
       ["b", 2],
@@ -119,7 +119,7 @@ describe("a message", () => {
     const begun = on.world.now();
     const run = await on.world.run(flow.start(undefined, { id: "r" }));
     await on.world.advance(1_000);
-    const app = createApp({ ...on, workflows: [flow] });
+    const app = createApp({ ...on, workflows: [flow], bind: false });
     await on.world.run(app.send("r", "note", "hello"));
     const { note } = await on.world.run(run.result());
     expect(note[0]).toBe("hello");
@@ -131,7 +131,7 @@ describe("a message", () => {
     const flow = durable("short", () => 1).with(on);
     await on.world.run(flow.run(undefined, { id: "r" }));
     const storage = countingStorage(on.storage);
-    const app = createApp({ ...on, storage, workflows: [flow] });
+    const app = createApp({ ...on, storage, workflows: [flow], bind: false });
     expect(await on.world.run(app.send("r", "note", 1))).toEqual({ status: "ended" });
     expect(await on.world.run(app.send("none", "note", 1))).toEqual({ status: "unknown" });
     expect(storage.counts.appends).toBe(0);
@@ -142,7 +142,7 @@ describe("a message", () => {
     const flow = durable("one", (ctx) => ctx.receive("note")).with(on);
     const run = await on.world.run(flow.start(undefined, { id: "r" }));
     await on.world.run(run.send("note", "old", { id: "m" }));
-    const app = createApp({ ...on, workflows: [flow] });
+    const app = createApp({ ...on, workflows: [flow], bind: false });
     await on.world.run(app.delete("r"));
     expect(await on.world.run(run.send("note", "gone"))).toEqual({ status: "unknown" });
     await on.world.run(flow.start(undefined, { id: "r" }));
@@ -318,7 +318,7 @@ describe("a receive in a race", () => {
         return winner.name === "note" ? ["note", winner.value] : ["stop", await ctx.receive("note")];
       }).with(on);
       const outcome = await on.world.run(flow.run(undefined, { id: "r" }));
-      const app = createApp({ ...on, workflows: [flow] });
+      const app = createApp({ ...on, workflows: [flow], bind: false });
       await on.world.run(
         Promise.all([app.send("r", "note", "kept"), app.deliver(tokenOf(outcome, "race[stop]/stop"), 1)]),
       );

@@ -219,7 +219,7 @@ describe("a parked run that stays warm", () => {
     const storage = new MemoryStorage();
     const { flow, seen } = waiting(1);
     const bound = flow.with({ storage, secret });
-    const app = createApp({ workflows: [flow], storage, secret });
+    const app = createApp({ workflows: [flow], bind: false, storage, secret });
     const [one, two, three] = [await bound.run(), await bound.run(), await bound.run()];
     await app.cancel(one.runId);
     expect(await bound.resume(token(one), "a")).toMatchObject({ status: "expired" });

@@ -152,7 +152,7 @@ describe("ctx.child", () => {
     ).with({ ...on });
     await on.world.run(flow.run(3, { id: "a" }));
     await on.world.run(flow.run(2, { id: "b" }));
-    const app = createApp({ ...on, workflows: [flow, double] });
+    const app = createApp({ ...on, workflows: [flow, double], bind: false });
     expect((await app.list({ parent: "a" })).runs).toHaveLength(3);
     expect((await double.with({ ...on }).list({ parent: "b" })).runs).toHaveLength(2);
     expect((await flow.list({ parent: "a" })).runs).toEqual([]);

@@ -30,7 +30,7 @@ describe("a spawned run", () => {
     expect((await base.storage.list({ parent: "r" })).runs).toMatchObject([
       { runId, workflow: "kid", status: "suspended", parent: "r" },
     ]);
-    const app = createApp({ ...base, workflows: [flow, kid] });
+    const app = createApp({ ...base, workflows: [flow, kid], bind: false });
     expect(await base.world.run(app.get(runId).result())).toBe("hello ann");
     expect((await app.get(runId).entries())[0]).toMatchObject({
       kind: "run.started",
@@ -44,7 +44,7 @@ describe("a spawned run", () => {
     const flow = durable("parent", async (ctx) => void ctx.spawn(kid), base);
     expect(await base.world.run(flow.run(undefined, { id: "r" }))).toMatchObject({ status: "completed" });
     await base.world.advance(2 * 86_400_000);
-    const app = createApp({ ...base, workflows: [flow, kid] });
+    const app = createApp({ ...base, workflows: [flow, kid], bind: false });
     await base.world.run(app.sweep());
     expect(Object.values(await standings(base.storage))).toEqual(["completed", "completed"]);
   });
