@@ -29,7 +29,7 @@ import { deferred, type Deferred } from "../engine/promise.ts";
 import { Replay } from "../engine/replay.ts";
 import type { CallKind, Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { Host, hostOf, type HostOptions } from "../runs/host.ts";
+import { Host, hostOf, hostOptions, type HostOptions } from "../runs/host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
 import { assertOptions, defined } from "../values/options.ts";
@@ -92,9 +92,14 @@ export class Journal {
   /** Opens the journal of this id. It is created with its first record. */
   static async open(id: string, options: JournalOptions = {}): Promise<Journal> {
     assertRunId(id);
-    assertOptions(options, "app storage encryption world", "Journal.open");
+    assertOptions(options, `app ${hostOptions}`, "Journal.open");
     const { app, ...own } = defined(options);
-    if (app !== undefined) assertOptions(own, "app", "Journal.open({ app })");
+    const both = app === undefined ? [] : Object.keys(own);
+    if (both.length > 0)
+      throw new DurableError(
+        "invalid-options",
+        `Journal.open got an app and ${both.join(", ")}. Leave these to the app, or pass no app.`,
+      );
     const host = app === undefined ? new Host(own, () => null) : hostOf(app);
     const journals = await host.journals();
     const journal =

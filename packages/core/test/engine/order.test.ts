@@ -135,7 +135,7 @@ type Racer = (typeof racers)[number];
 async function raced(order: readonly Racer[], kind: "ctx" | "plain"): Promise<RaceHistory> {
   const { world, storage } = setting();
   const flow = raceFlow(world, kind, (racer) => (order.indexOf(racer) + 1) * 10_000);
-  const app = createApp({ storage, world, secret, workflows: [flow(racers)] });
+  const app = createApp({ storage, world, secret, workflows: [flow(racers)], bind: false });
   world.timer((order.indexOf("ask") + 1) * 10_000, () => void app.deliver(tokens.at(-1)!, "answer"));
   const outcome = await world.run(flow(racers).with({ storage, world, secret }).run(null, { id: runId }));
   return { world, storage, flow, live: outputOf(outcome) as Raced };

@@ -22,14 +22,13 @@ const caught = { name: "TypeError", message: "declined by hand", code: "E_DECLIN
 describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
   test("rejects the wait with it, whatever the schema, and again on replay", async () => {
     const on = lab();
-    const flow = asks;
-    const app = createApp({ ...on, workflows: [flow] });
-    const token = tokenOf(await on.world.run(flow.run(undefined, { id: "r" })));
+    const app = createApp({ ...on, workflows: [asks], bind: false });
+    const token = tokenOf(await on.world.run(app.run(asks, undefined, { id: "r" })));
     const { status } = await on.world.run(app[how](token, undefined, { error: declined }));
     expect(status).toBe("accepted");
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(caught);
     expect((await on.world.run(app.resume(token, 1))).status).toBe("duplicate");
-    const fork = await on.world.run(flow.get("r").fork({ after: "ok", id: "f" }));
+    const fork = await on.world.run(app.fork(asks, "r", { after: "ok", id: "f" }));
     expect(await on.world.run(fork.result()), "a fork inherits the failure").toEqual(caught);
   });
 
@@ -47,9 +46,8 @@ describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
 
   test("needs undefined as the value", async () => {
     const on = lab();
-    const flow = asks;
-    const app = createApp({ ...on, workflows: [flow] });
-    const token = tokenOf(await on.world.run(flow.run(undefined, { id: "r" })));
+    const app = createApp({ ...on, workflows: [asks], bind: false });
+    const token = tokenOf(await on.world.run(app.run(asks, undefined, { id: "r" })));
     await expect(app[how](token, 1, { error: declined })).rejects.toMatchObject({ code: "invalid-options" });
   });
 });

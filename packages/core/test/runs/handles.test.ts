@@ -140,5 +140,5 @@ describe("a handle whose run went on without it", () => {
 });
 
 function appOf(on: Lab, flow: Workflow<string, string>) {
-  return createApp({ ...on, workflows: [flow] });
+  return createApp({ ...on, workflows: [flow], bind: false });
 }

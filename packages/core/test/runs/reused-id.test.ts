@@ -80,7 +80,7 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
     const ask = askOn(on);
     const token = tokenOf(await on.world.run(ask.run(0, { id: "r" })));
     await deleteRun(on);
-    return { on, ask, app: createApp({ ...on, workflows: [ask] }), token };
+    return { on, ask, app: createApp({ ...on, workflows: [ask], bind: false }), token };
   }
 
   /** What an answer did: its status, and whether the journal grew. */

@@ -84,6 +84,7 @@ export function stage(options: { readonly patience?: Duration; readonly seed?: n
         world,
         secret,
         patience: options.patience ?? 0,
+        bind: false,
         workflows: [bind(code, version, storage)],
       }),
     run: (code, version = 2) => world.run(bind(code, version, storage).run(null, { id: runId })),

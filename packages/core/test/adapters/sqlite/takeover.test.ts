@@ -166,7 +166,7 @@ describe("a driver that died on this host, with 30 s left on its lease", () => {
     const first = drive({ name: "A", place: "step" });
     await first.line("held");
     const flow = takeoverFlow("sweeper", "nowhere", { storage, go });
-    const app = createApp({ storage, workflows: [flow] });
+    const app = createApp({ storage, workflows: [flow], bind: false });
     expect(await app.sweep(), "while it lives").toMatchObject({ outcomes: [], failed: [], unknown: [] });
     await first.kill();
     const { outcomes } = await app.sweep();
