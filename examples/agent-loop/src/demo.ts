@@ -47,7 +47,8 @@ export async function demo(out: Terminal, options: DemoOptions): Promise<number>
     const documents = readDocuments(fileURLToPath(new URL("../documents", import.meta.url)));
     const tools = createTools({ documents, harbourOffice: office.url, pace });
     const agent = createAgent({ model, tools, watch: (ctx) => printer.watch(ctx) });
-    if (options.fresh) await forget(createApp({ workflows: [agent] }), id);
+    const app = createApp({ workflows: [agent] });
+    if (options.fresh) await forget(app, id);
     const run = agent.get(id);
     const before = await entriesOf(run);
     showHead(out, { question, model: line, id, folder: env["DURABLE_DIR"] ?? ".durable", before });

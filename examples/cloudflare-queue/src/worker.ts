@@ -61,7 +61,7 @@ async function appOf(env: Env, budget: Budget): Promise<Driver> {
     },
     put: (name, text) => env.SITE.put(name, text),
     crashOnce: (place) => crashOnce(place, env),
-  }).with(options);
+  });
   return { flow, line, app: createApp({ ...options, workflows: [flow] }) };
 }
 
@@ -80,9 +80,9 @@ async function answer(request: Request, env: Env): Promise<Response> {
     await assertAccess(request, env);
     // The library validates both.
     const { id: given, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
-    const { flow, line } = await appOf(env, createBudget());
+    const { app, flow, line } = await appOf(env, createBudget());
     // Only recorded: no model is called while the client waits for this response.
-    const { id: runId } = await flow.start(input as never, { id: given, drive: false });
+    const { id: runId } = await app.start(flow, input as never, { id: given, drive: false });
     // If this message is lost, or never sent, the sweep finds the run.
     await env.RUNS.send({ type: "advance", runId });
     return Response.json({ status: "submitted", runId, model: line }, { status: 202 });

@@ -4,7 +4,7 @@
  */
 
 import { r2Bucket, type R2Binding } from "@durable/cloudflare";
-import type { Outcome, ResumeResult, Duration } from "@durable/core";
+import { createApp, type App, type Duration, type Outcome, type ResumeResult } from "@durable/core";
 import { RemoteStorage } from "@durable/core/remote";
 import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
@@ -32,18 +32,26 @@ export interface Served {
 // Nothing random may happen before the first request.
 let isolate = "";
 
-async function flowOf(env: Env, served: Served): Promise<Announcement> {
+interface Driver {
+  readonly app: App;
+  readonly flow: Announcement;
+}
+
+/** One for each request, which brings the bindings. */
+async function driverOf(env: Env, served: Served): Promise<Driver> {
   // Keys and other variables are next to the bindings.
   const variables = env as unknown as Environment;
   const { model, line } = await chooseModel(variables, { script, pace: paceOf(env.DEMO_PACE) });
   served.model = line;
   const settled = ({ ran, key }: Settlement): void => void served[ran ? "ran" : "journal"].push(key);
   const secret = env.SECRET || (env.DEV === "1" ? "for the emulator on this machine alone" : "");
-  return announcement({
+  const flow = announcement({
     model,
     hear: (ctx) => watched(ctx, [{ settled }]),
     publish: (name, text) => env.SITE.put(name, text),
-  }).with({
+  });
+  const app = createApp({
+    workflows: [flow],
     storage: new RemoteStorage(r2Bucket(env.JOURNAL)),
     ...(secret && { secret }),
     // How long a silent driver keeps its lease.
@@ -51,6 +59,7 @@ async function flowOf(env: Env, served: Served): Promise<Announcement> {
     // The client waits for the response, so a failed model call is retried within the request.
     patience: "20s",
   });
+  return { app, flow };
 }
 
 async function answer(request: Request, env: Env, served: Served): Promise<Response> {
@@ -59,16 +68,18 @@ async function answer(request: Request, env: Env, served: Served): Promise<Respo
     await assertAccess(request, env);
     // The library validates both.
     const { id: runId, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
-    return outcomeResponse(await (await flowOf(env, served)).run(input as never, { id: runId }), served);
+    const { app, flow } = await driverOf(env, served);
+    return outcomeResponse(await app.run(flow, input as never, { id: runId }), served);
   }
   if (route === "POST /resume") {
     // The token is the permission to answer: it is signed, and valid for one wait.
     const { token, value } = await bodyOf(request);
-    return resumeResponse(await (await flowOf(env, served)).resume(String(token), value), served);
+    const { app } = await driverOf(env, served);
+    return resumeResponse(await app.resume(String(token), value), served);
   }
   if (route === "GET /runs/:id") {
     await assertAccess(request, env);
-    const run = (await flowOf(env, served)).get(id);
+    const run = (await driverOf(env, served)).app.get(id);
     const entries = await run.entries();
     for (const entry of entries) if (entry.kind === "step.completed") served.journal.push(entry.key);
     return outcomeResponse(await run.outcome(), served);

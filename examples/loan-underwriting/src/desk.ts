@@ -7,6 +7,7 @@ import {
   createApp,
   DurableError,
   fork,
+  type App,
   type ForkOptions,
   type Outcome,
   type ResumeStatus,
@@ -51,6 +52,7 @@ export class Desk {
   readonly loan: Workflow<Case, Decision>;
   /** The same without output, for plans, which replay the code. */
   readonly #quiet: Workflow<Case, Decision>;
+  readonly #app: App;
   readonly #out: Terminal;
   readonly #printer: RunPrinter;
   readonly #model: string;
@@ -80,6 +82,7 @@ export class Desk {
     });
     this.loan = createLoan({ model, watch: (ctx) => this.#printer.watch(ctx) });
     this.#quiet = createLoan({ model });
+    this.#app = createApp({ workflows: [this.loan] });
   }
 
   /** Starts or continues the loan. */
@@ -155,8 +158,7 @@ export class Desk {
 
   /** Deletes a loan and its forks. */
   async forget(id: string): Promise<void> {
-    const app = createApp({ workflows: [this.loan] });
-    for (const one of [`${id}-decision`, `${id}-credit`, id]) await forget(app, one);
+    for (const one of [`${id}-decision`, `${id}-credit`, id]) await forget(this.#app, one);
   }
 
   /** The last lines about a run that has stopped: its decision, or the open reviews. */

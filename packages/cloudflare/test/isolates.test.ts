@@ -117,6 +117,16 @@ describe("isolates that share a bucket", () => {
     await server.stop();
   }, 300_000);
 
+  test("no app of a request binds a workflow, so the second request behaves like the first (binding.2)", async () => {
+    const server = await start();
+    for (const id of ["one", "two"]) {
+      expect((await server.ask("/unbound", { id, topic: "wind" })).reply).toBe("no-storage");
+      expect((await server.ask("/run", { id, topic: "wind" })).reply.status).toBe("suspended");
+      expect((await server.ask("/unbound", { id, topic: "wind" })).reply).toBe("no-storage");
+    }
+    await server.stop();
+  }, 300_000);
+
   test("the bundle has no Node modules, and its size is printed", () => {
     expect(script).not.toMatch(/from\s*"node:|require\(/);
     const { length } = gzipSync(script);

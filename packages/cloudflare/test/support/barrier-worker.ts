@@ -1,6 +1,6 @@
 /** A workflow that takes its time between a wait and its next step, without leaving the queue of microtasks. */
 
-import { durable, MemoryStorage } from "@durable/core";
+import { createApp, durable, MemoryStorage } from "@durable/core";
 
 const slow = durable("slow", async (ctx) => {
   const approval = ctx.suspend<boolean>("approve");
@@ -12,9 +12,10 @@ const slow = durable("slow", async (ctx) => {
 const handler = {
   async fetch(): Promise<Response> {
     const storage = new MemoryStorage();
-    const flow = slow.with({ storage, secret: "a secret for tests, of no worth", patience: 0 });
-    const { runId, status } = await flow.run(undefined, { id: "r" });
-    const entries = await flow.get(runId).entries();
+    const secret = "a secret for tests, of no worth";
+    const app = createApp({ workflows: [slow], storage, secret, patience: 0 });
+    const { runId, status } = await app.run(slow, undefined, { id: "r" });
+    const entries = await app.get(runId).entries();
     const { process } = globalThis as { process?: { versions?: { node?: string } } };
     return Response.json({
       status,

@@ -1,6 +1,6 @@
 /** A Worker that starts, answers and shows runs, and says which isolate it is and which bodies it ran. */
 
-import { createApp, durable } from "@durable/core";
+import { createApp, durable, type DurableError } from "@durable/core";
 import { RemoteStorage } from "@durable/core/remote";
 import { createBudget, createConsumer, r2Bucket } from "../../src/index.ts";
 import type { QueueBinding, QueueMessage, R2Binding } from "../../src/index.ts";
@@ -42,14 +42,8 @@ async function route(request: Request, env: Env): Promise<unknown> {
   const body = request.method === "POST" ? ((await request.json()) as Record<string, never>) : {};
   const app = appOf(env);
   const { id = "", topic = "", token = "", value } = body as Record<string, string>;
-  if (pathname === "/run")
-    return story
-      .with({
-        storage: new RemoteStorage(r2Bucket(env.JOURNAL)),
-        secret: "a secret for tests, of no worth",
-        patience: 0,
-      })
-      .run(topic, { id });
+  if (pathname === "/run") return app.run(story, topic, { id });
+  if (pathname === "/unbound") return story.run(topic, { id }).catch((error: DurableError) => error.code);
   if (pathname === "/resume") return app.resume(token, value);
   if (pathname === "/send") return env.RUNS.send(body as never).then(() => null);
   return app.get(pathname.slice(1)).outcome();
