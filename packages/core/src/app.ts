@@ -22,7 +22,7 @@ import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { listRuns } from "./runs/list.ts";
-import { Run, runOf, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
+import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
 import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow, Workflow } from "./workflow.ts";
@@ -212,7 +212,7 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
     start: async (workflow: string | AnyWorkflow, input?: unknown, given: StartOptions = {}) =>
       start(host, definitionOf(workflow), input, given) as Promise<Run<never, never, never>>,
     fork: async (workflow, runId, given) =>
-      (await runOf(host, definitionOf(workflow), runId)).fork(given) as Promise<Run<never, never, never>>,
+      forkOf(host, definitionOf(workflow), runId, given) as Promise<Run<never, never, never>>,
     resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: async (token, value, given = {}) => deliver(host, token, { value, options: given }),
     send: async (runId, topic, payload, given = {}) => send(host, runId, { topic, payload, options: given }),

@@ -288,14 +288,15 @@ export async function runToStop(
   return advance(host, definition, await create(host, definition, input, created));
 }
 
-/** A run of one workflow: a wrong id must not end or fork a run of another one. */
-export async function runOf(host: Host, { name }: Definition, runId: string): Promise<Run> {
-  const { workflow } = (await openRun(host, runId)).state.summary;
-  if (workflow === name) return new Run(runId, { host });
-  throw new DurableError(
-    "unknown-workflow",
-    `Run ${runId} belongs to workflow "${workflow}", not to "${name}". Check the id.`,
-  );
+/** Creates a fork of a run of this workflow, and drives it in the background. */
+export async function forkOf(
+  host: Host,
+  definition: Definition,
+  runId: string,
+  options: ForkOptions,
+): Promise<Run> {
+  const { id, driving } = await byId(host, runId, () => forkRun(host, runId, options, definition));
+  return new Run(id, { host, driving });
 }
 
 /** Records a run, or finds the one that has this id, and drives it in the background. */

@@ -14,7 +14,8 @@ import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import { assertName } from "./journal/keys.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, runOf, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
+import { assertRunOf, openRun } from "./runs/lookup.ts";
+import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
@@ -182,10 +183,14 @@ function workflowOf(
     run: async (input?: unknown, given: RunOptions = {}) => runToStop(host(), definition, input, given),
     start: async (input?: unknown, given: StartOptions = {}) => start(host(), definition, input, given),
     resume: async (token, value, given = {}) => resume(host(), token, { value, options: given }),
-    fork: async (runId, given) => (await runOf(host(), definition, runId)).fork(given),
+    fork: async (runId, given) => forkOf(host(), definition, runId, given),
     get: (runId) => new Run(runId, { host: host() }),
     list: async (query = {}) => listRuns(host(), { ...query, workflow: name }),
-    cancel: async (runId, reason, given) => (await runOf(host(), definition, runId)).cancel(reason, given),
+    cancel: async (runId, reason, given) => {
+      const on = host();
+      assertRunOf(await openRun(on, runId), name);
+      return new Run(runId, { host: on }).cancel(reason, given);
+    },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${name}"`);
       const all = { ...options, ...defined(more) };

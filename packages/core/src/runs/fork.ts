@@ -16,7 +16,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { atOnce, limits } from "../values/limits.ts";
 import { deadlineAt } from "../engine/deadline.ts";
-import { encodeInput, newNonce, definitionOf, openRun } from "./lookup.ts";
+import { assertRunOf, encodeInput, newNonce, definitionOf, openRun } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
@@ -206,14 +206,16 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   return gives ? line : line.slice(0, -1);
 }
 
-/** Creates a fork, and drives it in the background. */
+/** Creates a fork, and drives it in the background. With `asked`, the run must be one of that workflow. */
 export async function forkRun(
   host: Host,
   runId: string,
   options: ForkOptions,
+  asked?: Definition,
 ): Promise<{ id: string; driving: Promise<{ outcome: Outcome<unknown>; journal: RunJournal }> }> {
   const parent = await openRun(host, runId, options.chapter);
-  const definition = definitionOf(host, parent);
+  if (asked !== undefined) assertRunOf(parent, asked.name);
+  const definition = asked ?? definitionOf(host, parent);
   const id = await createFork(host, definition, parent, options);
   const driving = openRun(host, id).then(async (journal) => ({
     outcome: await advance(host, definition, journal),

@@ -103,6 +103,16 @@ export function definitionOf(host: Host, journal: RunJournal): Definition {
   );
 }
 
+/** A wrong id must not end or fork a run of another workflow. */
+export function assertRunOf(journal: RunJournal, name: string): void {
+  const { workflow, runId } = journal.state.summary;
+  if (workflow === name) return;
+  throw new DurableError(
+    "unknown-workflow",
+    `Run ${runId} belongs to workflow "${workflow}", not to "${name}". Check the id.`,
+  );
+}
+
 export async function encodeInput(definition: Definition, input: unknown): Promise<Json> {
   const where = `input of workflow "${definition.name}"`;
   const result = await fits(definition.input, input);

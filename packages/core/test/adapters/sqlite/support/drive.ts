@@ -71,5 +71,5 @@ export function appOf(
   flow: Workflow<Plan, string>,
   host: Omit<Parameters<typeof createApp>[0], "workflows">,
 ): App {
-  return createApp({ ...host, workflows: [flow] });
+  return createApp({ ...host, workflows: [flow], bind: false });
 }
