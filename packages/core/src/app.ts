@@ -29,9 +29,7 @@ import type { AnyWorkflow, Workflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
 /** Options of `createApp`: the workflows, and those of the host. */
-export interface AppOptions<
-  W extends readonly AnyWorkflow[] = readonly AnyWorkflow[],
-> extends HostOptions {
+export interface AppOptions<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> extends HostOptions {
   /**
    * The workflows whose runs this app can drive. Runs of other workflows can be listed and read, but not
    * advanced.
@@ -46,7 +44,7 @@ export interface AppOptions<
 }
 
 /** The names of the workflows of an app: any text, where its type does not know them. */
-export type NameIn<W extends readonly AnyWorkflow[]> = W[number]["name"];
+type NameIn<W extends readonly AnyWorkflow[]> = W[number]["name"];
 
 /** The workflows of an app that may have this name. */
 type Named<W extends readonly AnyWorkflow[], Name> = W[number] extends infer One
@@ -195,24 +193,10 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
   const pauses = new Pauses(host);
   host.pauses = pauses;
   const bound = bind(host, options.bind !== false && bindsByDefault ? [...definitions.values()] : []);
-  const definitionOf = (given: string | AnyWorkflow): Definition => {
-    const name = typeof given === "string" ? given : given?.name;
-    const known = host.find(name);
-    if (known !== null) return typeof given === "string" ? known : given.definition;
-    throw new DurableError(
-      "unknown-workflow",
-      `This app has no workflow ${show(name)}. Add it to createApp({ workflows }).`,
-    );
-  };
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
-    run: async (workflow: string | AnyWorkflow, input?: unknown, given: RunOptions = {}) =>
-      runToStop(host, definitionOf(workflow), input, given) as Promise<Outcome<never>>,
-    start: async (workflow: string | AnyWorkflow, input?: unknown, given: StartOptions = {}) =>
-      start(host, definitionOf(workflow), input, given) as Promise<Run<never, never, never>>,
-    fork: async (workflow, runId, given) =>
-      forkOf(host, definitionOf(workflow), runId, given) as Promise<Run<never, never, never>>,
+    ...startsOf(host),
     resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: async (token, value, given = {}) => deliver(host, token, { value, options: given }),
     send: async (runId, topic, payload, given = {}) => send(host, runId, { topic, payload, options: given }),
@@ -241,6 +225,27 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
     [appSchedules]: source,
   };
   return app as unknown as App<W>;
+}
+
+/** The verbs that take a workflow, or its name. */
+function startsOf(host: Host): Pick<App, "run" | "start" | "fork"> {
+  const definitionOf = (given: string | AnyWorkflow): Definition => {
+    const name = typeof given === "string" ? given : given?.name;
+    const known = host.find(name);
+    if (known !== null) return typeof given === "string" ? known : given.definition;
+    throw new DurableError(
+      "unknown-workflow",
+      `This app has no workflow ${show(name)}. Add it to createApp({ workflows }).`,
+    );
+  };
+  return {
+    run: async (workflow: string | AnyWorkflow, input?: unknown, given: RunOptions = {}) =>
+      runToStop(host, definitionOf(workflow), input, given) as Promise<Outcome<never>>,
+    start: async (workflow: string | AnyWorkflow, input?: unknown, given: StartOptions = {}) =>
+      start(host, definitionOf(workflow), input, given) as Promise<Run<never, never, never>>,
+    fork: async (workflow, runId, given) =>
+      forkOf(host, definitionOf(workflow), runId, given) as Promise<Run<never, never, never>>,
+  };
 }
 
 /** Binds all workflows, or throws and binds none. */

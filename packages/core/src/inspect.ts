@@ -16,7 +16,7 @@ import { codeOf, replay } from "./runs/replay.ts";
 import { hostOf } from "./runs/host.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import { encode, encodeThrown } from "./values/codec/encode.ts";
-import { DurableError } from "./values/errors.ts";
+import type { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
 export type { EditedCalls } from "./runs/reader.ts";

@@ -22,8 +22,8 @@ import type { ListPage, ListQuery } from "./ports/storage.ts";
 import { listRuns } from "./runs/list.ts";
 
 /**
- * Options of `durable()`: a version, and defaults for runs and steps. Those of `HostOptions` make an app of the workflow's
- * own; a workflow of an app has none of them.
+ * Options of `durable()`: a version, and defaults for runs and steps. Options of `HostOptions` make an app of the workflow's
+ * own, and an app does not accept such a workflow.
  */
 export interface WorkflowOptions extends HostOptions, Defaults {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */

@@ -165,13 +165,19 @@ describe("without an app, or with several", () => {
   test("an app refuses what it does not have", async () => {
     const app = createApp({ workflows: [flowOf()], storage: new MemoryStorage() });
     const stranger = flowOf("stranger");
-    for (const attempt of [app.run(stranger, "a"), app.start(stranger, "a"), app.fork(stranger, "a", { from: "hi" })])
+    for (const attempt of [
+      app.run(stranger, "a"),
+      app.start(stranger, "a"),
+      app.fork(stranger, "a", { from: "hi" }),
+    ])
       expect(await failureOf(attempt)).toMatchObject({ code: "unknown-workflow" });
     await app.run("f", "a", { id: "a" });
     const asks = asking();
     const both = createApp({ workflows: [flowOf(), asks], storage: new MemoryStorage(), secret });
     await both.run(asks, undefined, { id: "b" });
-    expect(await failureOf(both.fork(flowOf(), "b", { from: "hi" }))).toMatchObject({ code: "unknown-workflow" });
+    expect(await failureOf(both.fork(flowOf(), "b", { from: "hi" }))).toMatchObject({
+      code: "unknown-workflow",
+    });
   });
 });
 
@@ -204,7 +210,9 @@ describe("app.close()", () => {
     const { token } = await waitOf(first.get("b"));
     const app = createApp({ workflows: [fresh], storage, secret });
     expect(await app.resume(token, "yes")).toMatchObject({ outcome: { output: "yes" } });
-    expect(await first.resume((await waitOf(app.get("a"))).token, "no")).toMatchObject({ status: "accepted" });
+    expect(await first.resume((await waitOf(app.get("a"))).token, "no")).toMatchObject({
+      status: "accepted",
+    });
     // A run that stays in memory is not called again.
     expect(calls).toEqual(["old", "old", "fresh", "old"]);
   });
@@ -223,9 +231,7 @@ describe("app.close()", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());
     const flow = flowOf();
-    const worker = createWorker(
-      createApp({ workflows: [flow], storage: new MemoryStorage(), bind: false }),
-    );
+    const worker = createWorker(createApp({ workflows: [flow], storage: new MemoryStorage(), bind: false }));
     await flow.run("a");
     await worker.stop();
     expect(warn.mock.calls.flat().join()).toContain("app.start(flow, input)");
@@ -249,7 +255,11 @@ describe("options of a host for one workflow", () => {
     ["world", { world }],
   ] as const)("%s makes an app of its own, which createApp refuses (binding.3)", async (name, option) => {
     const [flow, fine] = [flowOf(), flowOf("fine")];
-    for (const one of [durable("f", () => 1, option), flow.with(option), flow.with(option).with({ version: "2" })]) {
+    for (const one of [
+      durable("f", () => 1, option),
+      flow.with(option),
+      flow.with(option).with({ version: "2" }),
+    ]) {
       const attempt = async () => createApp({ workflows: [fine, one], storage: new MemoryStorage() });
       const error = await refusalOf(attempt());
       expect(error).toMatchObject({ code: "invalid-options" });
@@ -267,7 +277,8 @@ describe("options of a host for one workflow", () => {
       deadline: "1 day",
       onUncertain: "suspend",
     });
-    createApp({ workflows: [flow], storage: new MemoryStorage() });
+    const app = createApp({ workflows: [flow], storage: new MemoryStorage() });
+    expect(app.workflows).toEqual(["f"]);
   });
 
   test("its verbs act on its own app, also when another app has it", async () => {
@@ -291,7 +302,10 @@ describe("options of a host for one workflow", () => {
     for (const kind of ["child", "spawn"] as const) {
       const outcome = await flow.run(kind);
       expect(outcome).toMatchObject({ status: "failed", error: { code: "invalid-options" } });
-      expect(outcome).toHaveProperty("error.message", expect.stringContaining(`another ${name} than its parent`));
+      expect(outcome).toHaveProperty(
+        "error.message",
+        expect.stringContaining(`another ${name} than its parent`),
+      );
     }
     expect((await storage.list({ limit: 9 })).runs).toHaveLength(2);
   });

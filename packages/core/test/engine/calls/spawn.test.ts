@@ -1,6 +1,13 @@
 /** ctx.spawn: runs that outlive the run that starts them, and what happens to them when it ends. */
 
-import { createApp, createWorker, durable, MemoryStorage, type AnyWorkflow, type DurableError } from "@durable/core";
+import {
+  createApp,
+  createWorker,
+  durable,
+  MemoryStorage,
+  type AnyWorkflow,
+  type DurableError,
+} from "@durable/core";
 import { crashEverywhere, faultyStorage, virtualWorld, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { failureOf, kindsOf, lab, outputOf, pause, secret } from "../../support/behaviour-lab.ts";
