@@ -166,7 +166,7 @@ export async function createJournals(
   const candidate = createCandidate({
     model: scriptedModel(codingScript, { pace }),
     scratch: join(folder, "scratch"),
-  }).with({ storage, secret });
+  });
   const coding = createCodingAgent({ candidate, folder });
   const workflows: AnyWorkflow[] = [loan, tides, candidate, coding, ...Object.values(small)];
   const app = createApp({ storage, secret, workflows });
