@@ -1,5 +1,6 @@
 /** Every planted bug, by name, and what must have one. */
 import { plantedBetweenChapters } from "./planted-chapters.ts";
+import { plantedInApps } from "./planted-apps.ts";
 import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
@@ -38,4 +39,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInFinding,
   ...plantedInSteering,
   ...plantedInSchedules,
+  ...plantedInApps,
 ];
