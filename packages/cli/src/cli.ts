@@ -1,7 +1,7 @@
 /** From arguments to an exit code: finds the command, parses its options, and reports errors in one form. */
 
 import { parseArgs } from "node:util";
-import { plain } from "@durable/core/inspect";
+import { handOver, plain } from "@durable/core/inspect";
 import { Flags, type Answer, type Command, type CommandContext, type OptionSpecs } from "./command.ts";
 import { commands, type CommandName } from "./commands/index.ts";
 import { CliError, exit, exitOfCode } from "./exit.ts";
@@ -83,6 +83,8 @@ async function runCommand(
       const given = { store: flags.text("store"), app: flags.text("app"), prices: flags.text("prices") };
       const session = await openSession(given, needs === "code", { streams, term });
       opened.push(session);
+      // After Ctrl-C a command hands over what it drives, and ends.
+      streams.signal?.addEventListener("abort", () => void handOver(session.app), { once: true });
       return session;
     },
     answer: (answer) => write(answer, term, json),

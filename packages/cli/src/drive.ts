@@ -1,7 +1,8 @@
 /** Waits until a run that is driven in this process stops. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Outcome, Run } from "@durable/core";
+import type { App, CancelOptions, Outcome, Run } from "@durable/core";
+import { settled } from "@durable/core/inspect";
 
 /** The first outcome that is not `running`. */
 export async function untilStop(run: Run, signal?: AbortSignal): Promise<Outcome<unknown>> {
@@ -10,4 +11,27 @@ export async function untilStop(run: Run, signal?: AbortSignal): Promise<Outcome
     if (outcome.status !== "running" || signal?.aborted === true) return outcome;
     await sleep(ms);
   }
+}
+
+/** What became of a run that was cancelled. */
+export interface Cancelled {
+  readonly runId: string;
+  readonly status: Outcome<unknown>["status"];
+  /** It still cleans up: its code is not here, or another process drives it. */
+  readonly cancelling?: true;
+}
+
+/** Cancels a run. What this process begins to clean up, it cleans up to the end, unless it is asked to stop. */
+export async function cancelRun(
+  app: App,
+  runId: string,
+  { reason, ...options }: CancelOptions & { readonly reason?: string | undefined },
+): Promise<Cancelled> {
+  let outcome = await app.cancel(runId, reason, options);
+  if ("cancelling" in outcome) {
+    await settled(app, runId);
+    outcome = await app.get(runId).outcome();
+  }
+  const { status } = outcome;
+  return { runId, status, ...("cancelling" in outcome ? { cancelling: true as const } : {}) };
 }

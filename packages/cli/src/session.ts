@@ -4,13 +4,14 @@
  * session.1. A storage that is named by --store or DURABLE_URL is read without code, unless --app adds it.
  * session.2. Otherwise the project's app decides, because it knows storage, secret and encryption. A command that needs
  *     no code falls back to the default file when the app cannot be loaded.
+ * session.3. No work that a command has begun is cut when the command ends: runs that it still drives are handed over first.
  */
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { App, Storage } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import { storageOf } from "@durable/core/inspect";
+import { handOver, storageOf } from "@durable/core/inspect";
 import { appFile, appOf, loadApp } from "./app-file.ts";
 import { CliError } from "./exit.ts";
 import { defaultPlace, openStore, placeOf, type StorePlace } from "./store.ts";
@@ -73,24 +74,26 @@ async function withApp(
   const loaded = await loadApp(file);
   if (loaded.kind === "workflows") {
     const session = await journalsAlone(store, prices, streams);
-    const app = appOf(session.storage, loaded.workflows, streams.env["DURABLE_SECRET"]);
-    return { ...session, app, appFile: file };
+    const { storage } = session;
+    const app = appOf(storage, loaded.workflows, streams.env["DURABLE_SECRET"]);
+    return { ...session, app, appFile: file, close: () => closed(app, storage) };
   }
   if (store !== undefined)
     throw new CliError(
       `The app in ${file} has a storage of its own. Leave out --store, or export workflows instead.`,
     );
-  const storage = await storageOf(loaded.app);
+  const { app } = loaded;
+  const storage = await storageOf(app);
   const { path } = storage as { path?: unknown };
   const place = typeof path === "string" && path !== ":memory:" ? placeOf(path, streams) : null;
   return {
-    app: loaded.app,
+    app,
     storage,
     place,
     label: place?.label ?? file,
     appFile: file,
     prices: prices ?? loaded.prices,
-    close: async () => storage.close?.(),
+    close: () => closed(app, storage),
   };
 }
 
@@ -109,8 +112,14 @@ async function journalsAlone(
     label: place.label,
     appFile: null,
     prices,
-    close: async () => storage.close?.(),
+    close: () => closed(app, storage),
   };
+}
+
+/** Work that a command has begun is recorded before its storage is closed. */
+async function closed(app: App, storage: Storage): Promise<void> {
+  await handOver(app);
+  await storage.close?.();
 }
 
 function readPrices(file: string | undefined, cwd: string): Prices | undefined {

@@ -157,6 +157,22 @@ export function storageOf(app: App): Promise<Storage> {
   return hostOf(app).storage();
 }
 
+/**
+ * Resolves when this process no longer drives the run in the background, or any run: after a cancel, a fork, a start, or the
+ * end of a child.
+ */
+export function settled(app: App, runId?: string): Promise<void> {
+  return hostOf(app).settled(runId);
+}
+
+/**
+ * Hands over all runs that this process drives for an app, before its storage is closed: work under way is finished and
+ * recorded, nothing more begins.
+ */
+export function handOver(app: App): Promise<void> {
+  return hostOf(app).handOver();
+}
+
 type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached">;
 
 function seenAt({ journal, calls, replay: records }: ReplayEnd): Seen {

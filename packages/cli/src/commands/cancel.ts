@@ -1,6 +1,9 @@
 /** `durable cancel`: ends runs and their children. */
 
-import type { Command } from "../command.ts";
+import type { App, RunHead } from "@durable/core";
+import { settled } from "@durable/core/inspect";
+import type { Command, CommandContext } from "../command.ts";
+import { cancelRun, type Cancelled } from "../drive.ts";
 import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
 import { chosenRuns, confirmCount } from "../choose.ts";
@@ -8,6 +11,11 @@ import { shortId } from "../runs.ts";
 import { plural } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { listing } from "./ls.ts";
+
+/** How many runs clean up at the same time. */
+const atOnce = 16;
+/** How often a cancel of many runs says how far it is, in milliseconds. */
+const sayEvery = 2_000;
 
 export const cancel: Command = {
   usage: "<run> ... [--reason text] | --status suspended --workflow name",
@@ -19,6 +27,10 @@ export const cancel: Command = {
     force: { type: "boolean", help: "end at once, without clean-up and compensation" },
     "dry-run": { type: "boolean", help: "only say which runs" },
   },
+  more: [
+    "With the code of the workflow the command waits until the runs have cleaned up. Ctrl-C leaves the rest to a worker.",
+    "Without the code it only records the cancellation, and a worker cleans up.",
+  ],
   run: async (context) => {
     const { flags, term, answer, now, session } = context;
     const { app } = await session();
@@ -39,19 +51,51 @@ export const cancel: Command = {
       return exit.ok;
     }
     await confirmCount(context, { verb: "cancel", amount: open.length, byFilter: context.args.length === 0 });
-    const done: { runId: string; status: string; cancelling?: true }[] = [];
-    for (const { runId } of open) {
-      const outcome = await app.cancel(runId, flags.text("reason"), { force: flags.on("force") });
-      const { status } = outcome;
-      const cleansUp = "cancelling" in outcome && outcome.cancelling !== undefined;
-      done.push({ runId, status, ...(cleansUp ? { cancelling: true as const } : {}) });
-      const text = cleansUp ? "cancelling: a worker cleans up" : status;
-      if (!context.json) term.out(`${shortId(runId)} ${statusText(term, status, text)}`);
-    }
+    const done = await cancelAll(context, app, open);
+    // Children clean up on their own, and a parent goes on when its child has ended.
+    await settled(app);
+    const left = open.length - done.length;
     answer({
       json: { runs: done },
-      text: done.length === 1 ? [] : [`Cancelled ${plural(done.length, "run")}.`],
+      text: [
+        ...(done.length === 1 && left === 0 ? [] : [`Cancelled ${plural(done.length, "run")}.`]),
+        ...(left === 0 ? [] : [`Stopped before ${plural(left, "more run")}, which stay as they are.`]),
+      ],
     });
     return exit.ok;
   },
 };
+
+/** In the order of the list, several at a time. On Ctrl-C no further run is cancelled. */
+async function cancelAll(
+  { flags, term, streams, json }: CommandContext,
+  app: App,
+  runs: readonly RunHead[],
+): Promise<Cancelled[]> {
+  const done: Cancelled[] = [];
+  const options = { reason: flags.text("reason"), force: flags.on("force") };
+  const queue = runs.values();
+  const one = async (): Promise<void> => {
+    for (const { runId } of queue) {
+      if (streams.signal?.aborted === true) return;
+      const cancelled = await cancelRun(app, runId, options);
+      done.push(cancelled);
+      if (!json) term.out(`${shortId(runId)} ${statusText(term, cancelled.status, endText(cancelled))}`);
+    }
+  };
+  const say = (): void => {
+    if (runs.length > 1) term.say(`  ${done.length} of ${plural(runs.length, "run")}`);
+  };
+  const progress = setInterval(say, sayEvery);
+  try {
+    await Promise.all(Array.from({ length: Math.min(atOnce, runs.length) }, one));
+  } finally {
+    clearInterval(progress);
+  }
+  return done;
+}
+
+function endText({ status, cancelling }: Cancelled): string {
+  if (cancelling !== true) return status;
+  return status === "running" ? "cancelling: a worker cleans up" : `cancelling: ${status}`;
+}

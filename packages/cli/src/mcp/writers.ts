@@ -4,6 +4,7 @@ import type { SuspendPoint } from "@durable/core";
 import { wakeRun } from "@durable/core/inspect";
 import { plain, type Plain } from "@durable/core/inspect";
 import { forkRun } from "../commands/fork.ts";
+import { cancelRun } from "../drive.ts";
 import { CliError } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import type { Session } from "../session.ts";
@@ -50,11 +51,13 @@ const tools: Record<Action, (session: Session) => Omit<Tool, "readOnly">> = {
   }),
   cancel: (session) => ({
     name: "cancel_run",
-    description: "Ends a run and its children. The journal stays.",
+    description:
+      "Ends a run and its children, and waits for its clean-up if the code is here. Otherwise a worker cleans up. The journal stays.",
     inputSchema: schemaOf({ run: runSchema, reason: { type: "string" } }, "run"),
     call: async (args) => {
-      const { status } = await session.app.cancel(await runOf(session, args), text(args, "reason"));
-      return plain({ status });
+      const reason = text(args, "reason");
+      const { status, cancelling } = await cancelRun(session.app, await runOf(session, args), { reason });
+      return plain({ status, ...(cancelling === true ? { cleanUp: "a worker cleans up" } : {}) });
     },
   }),
 };

@@ -306,7 +306,10 @@ async function recordSpawned(
   );
 }
 
-/** Ends a run from outside, then drives its parent, which was notified. A run that cleans up is driven, too. */
+/**
+ * Ends a run from outside, then drives its parent, which was notified. A run that cleans up is driven, too, also when it was
+ * cancelled before.
+ */
 export async function cancelRun(
   host: Host,
   journal: RunJournal,
@@ -314,11 +317,13 @@ export async function cancelRun(
   options: CancelOptions = {},
 ): Promise<Outcome<unknown>> {
   assertOptions(options, "force", `The cancel of run ${journal.runId}`);
-  const outcome = await cancel(host, journal, {
-    reason,
-    ...options,
-    cleansUp: ({ runId }) => wake(host, runId),
-  });
+  const woken = new Set<string>();
+  const cleansUp = ({ runId }: RunJournal): void => {
+    woken.add(runId);
+    wake(host, runId);
+  };
+  const outcome = await cancel(host, journal, { reason, ...options, cleansUp });
+  if ("cancelling" in outcome && !woken.has(journal.runId)) wake(host, journal.runId);
   if (!outcome.recorded && journal.state.end !== null) wakeParent(host, journal);
   return outcome;
 }

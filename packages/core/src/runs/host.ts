@@ -91,6 +91,9 @@ export const bindsByDefault = hasDefault;
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
 
+/** How often a hand-over looks, and for how many looks a drive may take from its lease to its begin. */
+const [turnMs, quietTurns] = [10, 50];
+
 export class Host {
   readonly world: World;
   readonly patienceMs: number;
@@ -108,6 +111,8 @@ export class Host {
   readonly recent: RecentJournals;
   readonly #known: KnownAncestors | undefined;
   readonly #turns = new Map<string, Turns>();
+  /** Work that no caller awaits, and what it is. */
+  readonly #background = new Map<Promise<void>, string>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
   /** The workflows that are paused; only apps know of them. */
@@ -226,10 +231,32 @@ export class Host {
 
   /** Work that no caller awaits: a failure is printed as a warning. */
   background(what: string, work: Promise<unknown>): void {
-    const reported = work.catch((error: unknown) => {
-      this.world.warn(`${what} stopped: ${describeError(error)}`);
-    });
+    const reported = work
+      .catch((error: unknown) => this.world.warn(`${what} stopped: ${describeError(error)}`))
+      .then(() => void this.#background.delete(reported));
+    this.#background.set(reported, what);
     this.options.waitUntil?.(reported);
+  }
+
+  /** Resolves when no work goes on in the background, or none on this run. */
+  async settled(runId?: string): Promise<void> {
+    const isOf = ([, what]: readonly [unknown, string]): boolean =>
+      runId === undefined || what === `run ${runId}`;
+    // The end of one piece of work may begin another, such as the drive of a parent.
+    for (;;) {
+      const work = [...this.#background].filter(isOf);
+      if (work.length === 0) return;
+      await Promise.all(work.map(([done]) => done));
+    }
+  }
+
+  /** Hands all runs over that this process drives. What only waits to be admitted has begun nothing, and is left. */
+  async handOver(): Promise<void> {
+    for (let quiet = 0; quiet < quietTurns; quiet = this.driving.size > 0 ? 0 : quiet + 1) {
+      for (const run of this.driving.values()) run.leave();
+      if (this.driving.size === 0 && this.#background.size === 0) return;
+      await pause(this.world, turnMs);
+    }
   }
 }
 
