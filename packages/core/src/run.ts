@@ -121,7 +121,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
         case "cancelled":
           throw cancelledError(this.id, outcome);
         case "suspended":
-          if (options.wait !== true && waitsForOutside(outcome, journal.state.endsBy))
+          if (options.wait !== true && this.#waitsForOutside(outcome, journal.state.endsBy))
             throw suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
           break;
@@ -224,6 +224,18 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     return byId(this.#host, this.id, work);
   }
 
+  /**
+   * Only an answer can continue the run, or the deadline of an answer or of the run. A timeout within `patience` counts as a
+   * sleep, and a receive with a timeout goes on by itself.
+   */
+  #waitsForOutside(outcome: Outcome<unknown> & { status: "suspended" }, endsBy: number | null): boolean {
+    const { waiting, wakeAt } = outcome;
+    const { world, patienceMs } = this.#host;
+    if (waiting.length === 0 || wakeAt === null || wakeAt === endsBy) return waiting.length > 0;
+    const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
+    return waiting.some(ends) && wakeAt > world.now() + patienceMs;
+  }
+
   /** The end that the drive under way came to; otherwise the outcome now, after an advance if the run is due. */
   async #next(known: RunJournal | null): Promise<Driven> {
     const driving = this.#driving;
@@ -261,18 +273,6 @@ async function refreshed(known: RunJournal | null): Promise<RunJournal | null> {
 
 function isEnd({ status }: Outcome<unknown>): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
-}
-
-/** Only an answer can continue the run, or the deadline of an answer or of the run. */
-function waitsForOutside(
-  outcome: Outcome<unknown> & { status: "suspended" },
-  endsBy: number | null,
-): boolean {
-  const { waiting, wakeAt } = outcome;
-  // A receive with a timeout goes on by itself.
-  const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
-  const isDeadline = wakeAt === endsBy || waiting.some(ends);
-  return waiting.length > 0 && (wakeAt === null || isDeadline);
 }
 
 /** Records a run, or finds the one that has this id, and drives it until it stops. */

@@ -102,7 +102,7 @@ export interface EngineOptions {
 
 /** Options of one drive. */
 export interface Driving {
-  /** Sleeps and retries that end within this time are held in memory. */
+  /** Sleeps, retries and timeouts that end within this time are held in memory. */
   readonly patienceMs: number;
   /** For placing an answer. */
   readonly onReplayEnd?: OnReplayEnd | undefined;

@@ -11,7 +11,7 @@ interface Wait {
   readonly call: Call;
   /** When the call is due; `null` when only an entry from outside can settle it. */
   readonly at: number | null;
-  /** Settled from outside, so its deadline does not hold the run in memory. */
+  /** Its time does not hold the run in memory: it is that of another run, or only limits a call. */
   readonly outside: boolean;
   /** When to check if no notification came; `null` where one is certain. */
   readonly recheckAt: number | null;
@@ -64,7 +64,7 @@ export class Timers {
     };
   }
 
-  /** True when a sleep or a retry ends within `ms`. */
+  /** True when a sleep, a retry or the timeout of a wait ends within `ms`. */
   endsWithin(ms: number): boolean {
     const end = this.#next(this.#ends);
     return end !== null && end <= this.#world.now() + ms;

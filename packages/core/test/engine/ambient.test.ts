@@ -164,12 +164,12 @@ describe("H8 a suspension in the user's own constructs", () => {
     const on = lab();
     const flow = durable("late", async (ctx) => {
       const caught = await ctx
-        .suspend("ok", { timeout: "1s" })
+        .suspend("ok", { timeout: "1h" })
         .catch((error: unknown) => (error as { code: string }).code);
       return [caught, await ctx.step("after", () => 1)];
     });
     expect((await runOf(on, flow)).status).toBe("suspended");
-    await on.world.advance(60_000);
+    await on.world.advance(3_600_000);
     expect(outputOf(await runOf(on, flow))).toEqual(["suspend-expired", 1]);
     expect(outputOf(await replayOf(on, flow))).toEqual(["suspend-expired", 1]);
   });

@@ -48,7 +48,7 @@ function everything(world: VirtualWorld) {
     });
     const flaky = await ctx.step("flaky", work("flaky"), { retry: { delay: "1s", jitter: false } });
     const raced = await ctx.race({ quick: (c) => c.step("q", work(4)), slow: (c) => c.sleep("1y") });
-    return [first, beside, flaky, raced, await ctx.suspend("late", { timeout: "2s", fallback: "nobody" })];
+    return [first, beside, flaky, raced, await ctx.suspend("late", { timeout: "3h", fallback: "nobody" })];
   });
   return { effects, flow };
 }
@@ -101,7 +101,9 @@ async function toTheEnd(
       const point = outcome.waiting.find(({ name }) => name === "ok");
       if (point !== undefined) await bound.resume(point.token, "yes").catch(() => null);
     }
-    await pause(world, 1_000);
+    // Longer than its patience, so that the run is parked.
+    const wakeAt = outcome?.status === "suspended" ? (outcome.wakeAt ?? 0) : 0;
+    await pause(world, Math.max(1_000, wakeAt - world.now()));
   }
 }
 

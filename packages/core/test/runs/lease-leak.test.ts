@@ -13,11 +13,11 @@ test("a run in memory that goes on by itself, and finds its journal moved, does 
       if (foreign) void pause(on.world, 10_000).then(() => ctx.step("extra", () => 1));
       return Promise.all([ctx.suspend("ok"), ctx.suspend("more", { timeout: "11s", fallback: "late" })]);
     });
-  const here = createApp({ ...on, workflows: [flow(true)], warm: 10 });
+  const here = createApp({ ...on, workflows: [flow(true)], warm: 10, patience: 0 });
   await here.start("asks", undefined, { id: "r" });
   await on.world.advance(5_000);
   // Another process drives the run on, and parks it again.
-  const there = createApp({ ...on, workflows: [flow(false)] });
+  const there = createApp({ ...on, workflows: [flow(false)], patience: 0 });
   await there.deliver(tokenOf(await there.get("r").outcome(), "ok"), "yes");
   expect(await on.world.run(there.advance("r"))).toMatchObject({ status: "suspended" });
   await on.world.advance(start + 10_500 - on.world.now());

@@ -163,7 +163,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   #await(): void {
     const { opened, settled } = this.engine.journal.state.wait(this.wait);
     const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
-    if (this.#late === null) this.engine.timers.wait(this, until, { outside: true });
+    if (this.#late === null) this.engine.timers.wait(this, until);
   }
 
   /** Opens the wait; other processes see it once the entry is durable. */
