@@ -52,7 +52,10 @@ export interface RunUsage {
   readonly saved: Spend;
 }
 
-/** Tokens and costs per step and for the whole run: `usageOf(await run.entries(), { prices })`. */
+/**
+ * Tokens and costs per step and for the whole run: `usageOf(await run.entries({ struck: true }), { prices })`. With `struck`,
+ * attempts before a retry of the run count, too: they were paid for.
+ */
 export function usageOf(entries: readonly Entry[], options: UsageOptions = {}): RunUsage {
   assertOptions(options, "prices before", "usageOf");
   const { prices, before = 0 } = options;
@@ -96,10 +99,15 @@ type Called = Extract<Entry, { readonly key: string; readonly attempt: number }>
 function unknownIn(entries: readonly Entry[]): Set<number> {
   const attempts = new Map<string, { last: number; open: boolean }>();
   const models = new Set<string>();
+  // After a retry of the run a step counts its attempts from 1 again, and a stream counts on.
+  const streams = new Set(
+    entries.flatMap((entry) => (entry.kind === "stream.chunks" ? [entry.key] : [])),
+  );
   for (const [index, entry] of entries.entries()) {
     if (!("attempt" in entry)) continue;
     if (isModelCall(entry)) models.add(entry.key);
-    const attempt = JSON.stringify([entry.key, entry.attempt]);
+    const life = streams.has(entry.key) ? 0 : (entry.struck ?? 0);
+    const attempt = JSON.stringify([entry.key, entry.attempt, life]);
     attempts.set(attempt, { last: index, open: isOpen(entry) });
   }
   const unknown = [...attempts.values()].filter(({ last, open }) => {

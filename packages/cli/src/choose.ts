@@ -27,7 +27,7 @@ export async function chosenRuns({ args, flags, now }: CommandContext, app: App)
 async function headOf(app: App, runId: string): Promise<RunHead> {
   const entries = await app
     .get(runId)
-    .entries()
+    .entries({ struck: true })
     .catch((error: unknown) => error);
   if (!Array.isArray(entries)) {
     for await (const head of allRuns(app)) if (head.runId === runId) return head;

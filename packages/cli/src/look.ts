@@ -3,7 +3,7 @@
 import { DurableError, type App, type Entry, type Outcome } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import type { BlockedNote } from "@durable/core/storage";
-import { storageOf } from "@durable/core/inspect";
+import { retryRefusal, storageOf } from "@durable/core/inspect";
 import { locatorOf, viewRun, type RunView } from "@durable/core/inspect";
 
 export interface Look {
@@ -14,6 +14,8 @@ export interface Look {
   /** `null` when the outcome cannot be shown, because no secret is there to sign its tokens. */
   readonly outcome: Outcome<unknown> | null;
   readonly tags: Readonly<Record<string, string>>;
+  /** True when a retry would be accepted. */
+  readonly retriable: boolean;
 }
 
 /** A read from here gives no batches, only what stands beside the journal. */
@@ -27,13 +29,15 @@ export interface LookOptions {
 
 export async function lookAt(app: App, runId: string, { chapter, ...options }: LookOptions): Promise<Look> {
   const run = app.get(runId);
-  const entries = await run.entries({ chapter });
+  const entries = await run.entries({ chapter, struck: true });
   const outcome = chapter === undefined ? await outcomeOf(app, runId) : null;
   const blocked = outcome?.status === "blocked" ? noteOf(outcome) : undefined;
   const past = chapter !== undefined && viewRun(await run.entries()).chapter > chapter;
   const { head } = await (await storageOf(app)).read(locatorOf(runId), beyondEnd);
+  const view = viewRun(entries, { ...options, blocked });
   return {
-    view: viewRun(entries, { ...options, blocked }),
+    view,
+    retriable: view.status === "failed" && !past && (await retryRefusal(app, runId)) === null,
     entries,
     past,
     outcome,

@@ -9,12 +9,15 @@ import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { isDeadline } from "./journal/keys.ts";
+import { openNote } from "./journal/envelope.ts";
+import { isDeadline, locatorOf } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/outcome.ts";
-import type { Storage } from "./ports/storage.ts";
+import { beyondEnd } from "./ports/storage-kit.ts";
+import type { BlockedNote, Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/replay.ts";
 import { hostOf } from "./runs/host.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
+import { retryRefusal as refusalOf } from "./runs/steer.ts";
 import { encode, encodeThrown } from "./values/codec/encode.ts";
 import type { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
@@ -25,12 +28,14 @@ export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } fro
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export {
   viewRun,
+  allRows,
   busyMs,
   foldGaps,
   positionOn,
   plain,
   locatorOf,
   type WaitView,
+  type RetryView,
   type RunTotals,
   type RunView,
   type UndoingView,
@@ -150,6 +155,18 @@ function openSleeps({ entries }: RunJournal): { readonly key: string; readonly a
     if (entry.kind === "sleep.fired") open.delete(entry.key);
   }
   return [...open.values()];
+}
+
+/** Why a retry of this run would be refused now; `null` when it would not. Writes nothing. */
+export function retryRefusal(app: App, runId: string): Promise<DurableError | null> {
+  return refusalOf(hostOf(app), runId);
+}
+
+/** Why a run is blocked, also when that is encrypted; `null` for a run that is not. */
+export async function blockedNote(app: App, runId: string): Promise<BlockedNote | null> {
+  const { storage, cipher } = await hostOf(app).journals();
+  const { blocked } = await storage.read(locatorOf(runId), beyondEnd);
+  return blocked === undefined ? null : openNote(blocked, locatorOf(runId), cipher ?? null);
 }
 
 /** The storage of an app. */

@@ -97,12 +97,23 @@ export type Wait = Omit<WaitView, "wait" | "note" | "schema"> & {
   readonly schema: Plain;
 };
 
+/** A retry of a run. */
+export interface Retry {
+  readonly at: number;
+  /** The error that the run had ended with, in one line. */
+  readonly problem?: string;
+  /** The key of the first row that it struck; `null` when it struck none. */
+  readonly row: string | null;
+}
+
 /** A run as its page shows it. */
 export interface RunPage extends Omit<
   RunView,
-  "rows" | "waits" | "input" | "output" | "error" | "childOf" | "totals" | "lineage"
+  "rows" | "waits" | "input" | "output" | "error" | "childOf" | "totals" | "lineage" | "retries"
 > {
+  /** With those that a retry struck; the key of such a row says which retry. */
   readonly rows: readonly Row[];
+  readonly retries: readonly Retry[];
   readonly waits: readonly Wait[];
   readonly totals: RunTotals;
   readonly lineage: Lineage | null;
@@ -117,7 +128,9 @@ export interface RunPage extends Omit<
   readonly below: readonly RunItem[];
   /** True when the code of the workflow is here. */
   readonly hasCode: boolean;
-  /** How many entries the journal has. */
+  /** True when the run failed and a retry of it would be accepted. */
+  readonly retriable: boolean;
+  /** How many entries the journal has, with struck ones. */
   readonly entries: number;
   /** The time of the server. */
   readonly now: number;
@@ -151,6 +164,8 @@ export interface JournalEntry {
   readonly key: string;
   readonly outside: boolean;
   readonly inherited: boolean;
+  /** The position of the retry that struck it. */
+  readonly struck?: number;
   /** All other fields. */
   readonly rest: Plain;
 }

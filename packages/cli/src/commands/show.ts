@@ -36,7 +36,11 @@ export const show: Command = {
     const key = flags.text("step");
     if (key !== undefined) {
       const row = rowOf(look.view, key);
-      answer({ json: { runId, step: row }, text: stepLines(row, now()) });
+      const struck = struckOf(look.view, row.key);
+      answer({
+        json: { runId, step: row, ...(struck.length === 0 ? {} : { struck }) },
+        text: [row, ...struck].flatMap((each) => stepLines(each, now())),
+      });
     } else if (flags.on("journal")) {
       answer({
         json: { runId, entries: look.entries },
@@ -60,12 +64,17 @@ export const show: Command = {
           ...reportLines(look, term),
           ...footer(look.view, options),
         ],
-        next: nextOf(look.view),
+        next: nextOf(look),
       });
     }
     return exit.ok;
   },
 };
+
+/** The step before each retry that let it begin anew. */
+function struckOf({ retries }: RunView, key: string): RowView[] {
+  return retries.flatMap(({ rows }) => rows.filter((row) => row.key === key));
+}
 
 /** What the run shows of itself, and what it is found by. */
 function reportLines({ outcome, tags }: Look, term: Terminal): string[] {
@@ -99,7 +108,10 @@ export function runJson({ view, outcome, tags }: Look): Readonly<Record<string, 
   };
 }
 
-function rowOf({ rows, runId }: RunView, name: string): RowView {
+function rowOf(view: RunView, name: string): RowView {
+  const { runId } = view;
+  // A step that has not begun anew is shown as it was.
+  const rows = [...view.rows, ...view.retries.flatMap((retry) => retry.rows)];
   const found = rows.find(({ key }) => key === name) ?? only(rows.filter((row) => row.name === name));
   if (found !== undefined) return found;
   const keys = rows.map(({ key }) => key).slice(0, 20);
@@ -112,6 +124,9 @@ function rowOf({ rows, runId }: RunView, name: string): RowView {
 function only<T>(found: readonly T[]): T | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
+
+/** How many retries the head names. */
+const retriesShown = 3;
 
 export interface ShowOptions {
   readonly term: Terminal;
@@ -164,6 +179,11 @@ export function header(view: RunView, { term, now, past = false }: ShowOptions):
     lines.push(styled("dim", `child of ${shortId(view.childOf.runId)} at ${view.childOf.key}`));
   if (view.deadline !== null && view.endedAt === null)
     lines.push(styled("dim", `has to end by ${when(view.deadline, now)}`));
+  for (const { at, error } of view.retries.slice(-retriesShown)) {
+    const why = error === undefined ? undefined : errorLines(error).at(-1);
+    const text = `retried at ${when(at, now)}${why === undefined ? "" : ` after ${why}`}`;
+    lines.push(styled("yellow", fit(text, term.width)));
+  }
   if (view.chapter > 1 || past) lines.push(styled("dim", `chapter ${view.chapter}`));
   return lines;
 }
@@ -238,7 +258,7 @@ export function waitLines(
 
 function stepLines(row: RowView, now: number): string[] {
   const lines = [
-    `${styled("bold", row.key)}  ${row.kind} ${row.status}${row.fromJournal ? ", from the journal" : ""}`,
+    `${styled("bold", row.key)}  ${row.kind} ${row.status}${row.fromJournal ? ", from the journal" : ""}${row.struck === undefined ? "" : `, before the retry of ${when(row.struck, now)}`}`,
   ];
   for (const { number, startedAt, endedAt, retryAt, ...attempt } of row.attempts) {
     const next = retryAt === undefined ? "" : `, next after ${duration(retryAt - (endedAt ?? retryAt))}`;
@@ -255,13 +275,15 @@ function stepLines(row: RowView, now: number): string[] {
 }
 
 function entryLine(entry: Look["entries"][number], start: number): string {
-  const { kind, at, seq, outside, ...rest } = entry;
+  const { kind, at, seq, outside, struck, ...rest } = entry;
   const { key, after: _, ...about } = rest as { key?: string; after?: number };
   const where = key === undefined ? "" : ` ${key}`;
-  return `${String(seq).padStart(5)} ${duration(at - start).padStart(8)}  ${kind}${where}${outside ? " (outside)" : ""} ${styled("dim", inline(about, 160))}`;
+  const line = `${String(seq).padStart(5)} ${duration(at - start).padStart(8)}  ${kind}${where}${outside ? " (outside)" : ""}`;
+  if (struck !== undefined) return styled("dim", `${line} (struck by entry ${struck}) ${inline(about, 160)}`);
+  return `${line} ${styled("dim", inline(about, 160))}`;
 }
 
-function nextOf({ runId, status, waits, rows }: RunView): string[] {
+function nextOf({ view: { runId, status, waits, rows }, retriable }: Look): string[] {
   const id = shortId(runId);
   const failed = rows.find(
     (row) => row.status === "failed" && row.kind !== "parallel" && row.kind !== "branch",
@@ -270,7 +292,7 @@ function nextOf({ runId, status, waits, rows }: RunView): string[] {
   const next: string[] = [];
   if (waits.length > 0) next.push(`durable resume ${id}`);
   if (status === "paused") next.push(`durable unpause ${id}`);
-  if (status === "failed") next.push(`durable retry ${id}`);
+  if (retriable) next.push(`durable retry ${id}`);
   if (status === "failed")
     next.push(`durable fork ${id} --from-failure${failed === undefined ? "" : `   (at ${failed.key})`}`);
   else if (last !== undefined) next.push(`durable fork ${id} --from '${last.key}'`);

@@ -35,7 +35,7 @@ async function followOne(context: CommandContext, app: App, runId: string): Prom
   const { flags, streams } = context;
   let seen = Number(flags.text("from") ?? 0) || 0;
   for (;;) {
-    const entries = await app.get(runId).entries({ after: seen });
+    const entries = await app.get(runId).entries({ after: seen, struck: true });
     for (const entry of entries) {
       seen = entry.seq;
       write(context, entryDocument(runId, entry), entryText(entry, context.now()));
@@ -89,7 +89,9 @@ function entryText(entry: Entry, now: number): string {
   const { kind, at } = entry;
   const key = "key" in entry ? ` ${entry.key}` : "";
   const tries = "attempt" in entry && entry.attempt > 1 ? styled("dim", ` try ${entry.attempt}`) : "";
-  return `${styled("dim", when(at, now))} ${kindText(kind)}${key}${tries} ${styled("dim", aboutOf(entry))}`.trimEnd();
+  const about = `${tries} ${styled("dim", aboutOf(entry))}`;
+  if (entry.struck !== undefined) return styled("dim", `${when(at, now)} ${kind}${key} (struck by a retry)`);
+  return `${styled("dim", when(at, now))} ${kindText(kind)}${key}${about}`.trimEnd();
 }
 
 function kindText(kind: Entry["kind"]): string {

@@ -70,7 +70,7 @@ async function nodeOf(
   options: { prices: Prices | undefined; left: { runs: number } },
 ): Promise<Node> {
   options.left.runs -= 1;
-  const view = viewRun(await app.get(runId).entries(), options);
+  const view = viewRun(await app.get(runId).entries({ struck: true }), options);
   const below: Node[] = [];
   for await (const head of headsBelow(app, runId)) {
     if (options.left.runs <= 0) break;

@@ -94,7 +94,12 @@ async function showRun(session: Session, args: Args, now: number): Promise<Plain
   const { view } = await lookAt(app, await runOf(session, args), { prices, now });
   const rows = view.rows.slice(0, mostRows);
   return plain(
-    { ...view, rows: rows.map(shortRow), moreRows: view.rows.length - rows.length },
+    {
+      ...view,
+      rows: rows.map(shortRow),
+      moreRows: view.rows.length - rows.length,
+      retries: view.retries.map((retry) => ({ ...retry, rows: retry.rows.slice(0, mostRows).map(shortRow) })),
+    },
     { textLength },
   );
 }
@@ -117,10 +122,13 @@ const stepSchema = schemaOf(
 );
 
 async function getStep(session: Session, args: Args): Promise<Plain> {
-  const { rows } = viewRun(await session.app.get(await runOf(session, args)).entries());
+  const entries = await session.app.get(await runOf(session, args)).entries({ struck: true });
+  const { rows, retries } = viewRun(entries);
   const wanted = text(args, "key");
   const row = rows.find(({ key }) => key === wanted);
-  if (row !== undefined) return plain(row);
+  const struck = retries.flatMap((retry) => retry.rows.filter(({ key }) => key === wanted));
+  if (row !== undefined && struck.length === 0) return plain(row);
+  if (struck.length > 0) return plain({ ...row, struck });
   const keys = rows.map(({ key }) => key).slice(0, 50);
   throw new CliError(`There is no step "${wanted ?? ""}". Keys: ${keys.join(", ")}`, {
     code: "unknown-step",

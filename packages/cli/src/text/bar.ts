@@ -1,7 +1,7 @@
 /** The bar of one row: attempts, failures, pauses and waits, as characters. */
 
 import type { RowView } from "@durable/core/inspect";
-import { styled, type Style, type Terminal } from "../terminal.ts";
+import { styled, unstyled, type Style, type Terminal } from "../terminal.ts";
 import { columnOf, type Columns } from "./axis.ts";
 
 type Cell = readonly [string, Style | null];
@@ -25,7 +25,8 @@ export function barOf(
   else if (row.kind === "child")
     draw(row.startedAt, end, term.glyph("▒", "="), row.fromJournal ? "dim" : "cyan");
   else attempts(row, { columns, cells, draw, term, now });
-  return join(cells);
+  const bar = join(cells);
+  return row.struck === undefined ? bar : styled("dim", unstyled(bar));
 }
 
 interface Drawing {

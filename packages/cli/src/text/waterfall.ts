@@ -1,11 +1,11 @@
 /** The waterfall of a run: one line per row, with lanes for branches, a bar in time, and what it took and cost. */
 
 import { spendOf, type Prices } from "@durable/core/inspect";
-import type { RowView, RunView } from "@durable/core/inspect";
-import { styled, type Terminal } from "../terminal.ts";
+import { allRows, type RowView, type RunView } from "@durable/core/inspect";
+import { styled, unstyled, type Terminal } from "../terminal.ts";
 import { axisLine, layAxis } from "./axis.ts";
 import { barOf } from "./bar.ts";
-import { duration, money, tokens } from "./format.ts";
+import { duration, money, tokens, when } from "./format.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
 
 export interface WaterfallOptions {
@@ -26,11 +26,12 @@ interface Line {
   readonly label: string;
 }
 
-export function waterfall({ rows, runId }: RunView, options: WaterfallOptions): string[] {
+export function waterfall(view: RunView, options: WaterfallOptions): string[] {
+  const rows = allRows(view);
   if (rows.length === 0) return [styled("dim", "  Nothing is recorded yet.")];
   const { term, now, prices, all = false, fold = true } = options;
-  const lines = lanes(rows, term);
-  const numbers = new Map(rows.map((row) => [row.key, numbersOf(row, { now, prices })]));
+  const lines = lanes(rows, term, now);
+  const numbers = new Map(rows.map((row) => [row, numbersOf(row, { now, prices })]));
   const wanted = ([0, 1, 2] as const).map((i) =>
     Math.max(0, ...[...numbers.values()].map((cells) => widthOf(cells[i]))),
   );
@@ -45,11 +46,11 @@ export function waterfall({ rows, runId }: RunView, options: WaterfallOptions): 
       .map((width, i) => (width === 0 ? "" : `  ${padStart(cells[i] ?? "", width)}`))
       .join("")}`.trimEnd();
   const drawn = lines.map(({ row, label: text }) =>
-    line(text, barOf(row, columns, { term, now }), numbers.get(row.key) ?? []),
+    line(text, barOf(row, columns, { term, now }), numbers.get(row) ?? []),
   );
   return [
     styled("dim", line("", axisLine(columns, term.ascii), ["took", "tokens", "cost"])),
-    ...(all ? drawn : shorten(drawn, runId)),
+    ...(all ? drawn : shorten(drawn, view.runId)),
   ];
 }
 
@@ -86,7 +87,8 @@ function numbersOf(
 ): [string, string, string] {
   const spend = spendOf(row.usage, prices);
   const took = duration((row.endedAt ?? now) - row.startedAt);
-  if (row.kind === "branch" || row.kind === "parallel" || row.kind === "race") return ["", "", ""];
+  const hasTime = row.kind !== "branch" && row.kind !== "parallel" && row.kind !== "race";
+  if (!hasTime || row.status === "registered") return ["", "", ""];
   const open = row.kind === "sleep" && row.endedAt === null ? leftOf(row, now) : `${took}…`;
   return [
     row.endedAt === null ? open : took,
@@ -106,10 +108,11 @@ const glyphs: Record<RowView["status"], readonly [string, string]> = {
   open: ["◐", "*"],
   retrying: ["↻", "~"],
   closed: ["⊘", "-"],
+  registered: ["○", "o"],
 };
 
 /** Labels with lanes: `├` and `└` for branches, and a rail beside what is inside them. */
-function lanes(rows: readonly RowView[], term: Terminal): Line[] {
+function lanes(rows: readonly RowView[], term: Terminal, now: number): Line[] {
   const children = new Map<string | null, RowView[]>();
   for (const row of rows) {
     const siblings = children.get(row.parent);
@@ -118,6 +121,10 @@ function lanes(rows: readonly RowView[], term: Terminal): Line[] {
   }
   const lines: Line[] = [];
   const add = (row: RowView, prefix: string, rail: string): void => {
+    if (row.struck !== undefined) {
+      const label = `${glyphOf(row, term)} ${row.key}, before the retry of ${when(row.struck, now)}`;
+      return void lines.push({ row, label: styled("dim", unstyled(label)) });
+    }
     const inside = children.get(row.key) ?? [];
     const [only] = inside;
     // A branch with a single call is one line.
@@ -165,5 +172,5 @@ function glyphOf(row: RowView, term: Terminal): string {
   const [fancy, ascii] = glyphs[status];
   const style =
     status === "completed" ? "green" : status === "failed" || status === "expired" ? "red" : "blue";
-  return styled(status === "closed" ? "dim" : style, term.glyph(fancy, ascii));
+  return styled(status === "closed" || status === "registered" ? "dim" : style, term.glyph(fancy, ascii));
 }

@@ -11,6 +11,8 @@
 import type { Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isDeleted, isFinal } from "../journal/errors.ts";
+import { sealNote } from "../journal/envelope.ts";
+import type { Cipher } from "../ports/cipher.ts";
 import type { DurableError } from "../values/errors.ts";
 import type { AppendRequest, BlockedNote, Lease, SlotLimits, Storage } from "../ports/storage.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
@@ -56,7 +58,16 @@ export class DriverLease {
   /** The note that the latest lease made void. */
   #voided: BlockedNote | undefined;
 
-  constructor(options: { storage: Storage; world: World; ttlMs: number; slots?: SlotLimits | undefined }) {
+  readonly #cipher: Cipher | null;
+
+  constructor(options: {
+    storage: Storage;
+    world: World;
+    ttlMs: number;
+    slots?: SlotLimits | undefined;
+    cipher?: Cipher | null | undefined;
+  }) {
+    this.#cipher = options.cipher ?? null;
     this.#slots = options.slots;
     this.#storage = options.storage;
     this.#world = options.world;
@@ -155,14 +166,14 @@ export class DriverLease {
   async note({ code, message }: DurableError, length: number): Promise<number> {
     const before = this.#voided;
     const since = before?.code === code && before.length === length ? before.since : this.#world.now();
-    await this.#keep({ code, message, since, length });
+    await this.#keep(sealNote({ code, message, since, length }, this.#locator, this.#cipher));
     return since;
   }
 
-  async #keep(note: BlockedNote): Promise<void> {
+  async #keep(note: BlockedNote | Promise<BlockedNote>): Promise<void> {
     this.#voided = undefined;
     try {
-      await this.#storage.note?.(this.#locator, note);
+      await this.#storage.note?.(this.#locator, await note);
     } catch {
       // The note is for people. The next driver writes it again.
     }

@@ -24,9 +24,10 @@ export type RowKind = Exclude<CallKind, "tag"> | "branch";
 
 /**
  * Where the call of a row is. `open` is a wait, a child or work that has begun; `retrying` is between two
- * attempts; `closed` is a call that ended without an outcome, because its group or its run ended first.
+ * attempts; `closed` is a call that ended without an outcome, because its group or its run ended first; `registered` is a
+ * clean-up that has not begun.
  */
-export type RowStatus = "completed" | "failed" | "expired" | "open" | "retrying" | "closed";
+export type RowStatus = "completed" | "failed" | "expired" | "open" | "retrying" | "closed" | "registered";
 
 /** One line of the picture of a run: a call, a group of branches, or one branch. */
 export interface RowView {
@@ -51,6 +52,8 @@ export interface RowView {
   readonly edited: boolean;
   /** What its attempts used; for groups and branches the sum of their rows. */
   readonly usage: readonly Usage[];
+  /** When a retry struck the row: its call began anew, or its run went on. Missing for rows that count. */
+  readonly struck?: number;
   /** The position of the entry that settled the call; `null` while it is open, and for groups and branches. */
   readonly seq: number | null;
   /** The outcome, once the call has settled with a value; of a stream, the chunks so far. */
@@ -157,6 +160,12 @@ function learnWait(row: Draft, entry: CallEntry): void {
       row.expiresAt = entry.expiresAt;
       // A wait that was closed with its race is open again when the code reaches it again.
       if (row.status === "closed") Object.assign(row, { status: "open", endedAt: null });
+      return;
+    case "cleanup.opened":
+      Object.assign(row, { status: "registered", endedAt: entry.at });
+      return;
+    case "cleanup.started":
+      Object.assign(row, { status: "open", startedAt: entry.at, endedAt: null });
       return;
     case "spawn.opened":
     case "child.opened":

@@ -88,6 +88,7 @@ function finish({ row, children }: Node, options: RowOptions): void {
   } else {
     row.fromJournal = row.edited || (row.seq !== null && row.seq <= base);
   }
+  if (endedAt !== null && row.status === "registered") row.status = "closed";
   if (endedAt !== null && row.endedAt === null) {
     row.endedAt = Math.max(endedAt, row.startedAt);
     if (row.status === "open" || row.status === "retrying") row.status = "closed";

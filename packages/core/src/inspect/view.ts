@@ -3,10 +3,12 @@
  * need neither the code of the workflow nor a secret.
  *
  * view.1. Status and open waits come from the fold that the engine uses (fold.ts), so no screen disagrees with it.
- * view.2. The entries are those of `run.entries()`: one chapter, inherited entries first, values decoded.
+ * view.2. The entries are those of `run.entries({ struck: true })`: one chapter, inherited entries first, values decoded.
+ * view.3. What a retry struck is shown with the retry, and counts in every sum. It changes no status and no wait. Without
+ *     `struck` the entries lack it, and so do the sums.
  */
 
-import { inputIn, isBeginning } from "../journal/kinds.ts";
+import { inputIn, isBeginning, traitsOf } from "../journal/kinds.ts";
 import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
 import { RunState } from "../journal/fold.ts";
 import { nameOf } from "../journal/keys.ts";
@@ -14,8 +16,8 @@ import type { RunEntry } from "../journal/outcome.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
 import { busyMs } from "./axis.ts";
 import { lineage, type Lineage } from "./diff.ts";
-import type { RowView } from "./row.ts";
-import { isContainer, rowsOf } from "./rows.ts";
+import type { AttemptView, RowView } from "./row.ts";
+import { isContainer, rowsOf, type RowOptions } from "./rows.ts";
 import { spendOf, type Prices, type Spend } from "./spend.ts";
 
 export { busyMs, foldGaps, positionOn, type Axis, type AxisPart, type FoldOptions } from "./axis.ts";
@@ -40,7 +42,18 @@ export interface WaitView {
   readonly topic?: string;
 }
 
-/** Sums over the rows of a run. */
+/** A retry of the run, and what it struck. */
+export interface RetryView {
+  /** The position of its entry. */
+  readonly seq: number;
+  readonly at: number;
+  /** The error that the run had ended with, or the reason of the cancel. */
+  readonly error?: unknown;
+  /** The calls that began anew, as they were. All are at the top, whatever group they are in. */
+  readonly rows: readonly RowView[];
+}
+
+/** Sums over the rows of a run, with those that a retry struck. */
 export interface RunTotals {
   /** Steps, streams and children that have settled. */
   readonly settled: number;
@@ -97,6 +110,8 @@ export interface RunView {
   readonly waits: readonly WaitView[];
   /** Calls, groups and branches: parents before their children, in the order in which they began. */
   readonly rows: readonly RowView[];
+  /** In order; empty for a run that was never retried. */
+  readonly retries: readonly RetryView[];
   readonly totals: RunTotals;
   /** Calls that were left at the end: see `Outcome`. */
   readonly orphans: readonly string[];
@@ -128,21 +143,24 @@ export interface ViewOptions {
 }
 
 /** Computes from the entries of a run what people see of it. */
-export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {}): RunView {
+export function viewRun(all: readonly RunEntry[], options: ViewOptions = {}): RunView {
   const state = new RunState();
+  const entries = all.filter(({ struck }) => struck === undefined);
   for (const entry of entries) state.learn(entry as Entry, 0);
   const first = entries.find(isBeginning);
   const { summary } = state;
   const end = state.end as RunEntry | null;
   const input = inputIn(entries);
   const line = lineage(entries);
-  const rows = rowsOf(entries, {
+  const shape = {
     base: first?.kind === "run.forked" ? first.base : 0,
     edited: new Set(line?.edited),
     endedAt: end?.at ?? null,
     // Keys of a journal without a workflow are texts of the user, not paths.
     flat: summary.workflow === "",
-  });
+  };
+  const rows = rowsOf(entries, shape);
+  const retries = retriesOf(all, shape);
   const waits = waitsOf(state);
   const blocked = end === null ? (options.blocked ?? options.head?.blocked ?? null) : null;
   return {
@@ -166,9 +184,35 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     childOf: first !== undefined && "childOf" in first ? (first.childOf ?? null) : null,
     waits,
     rows,
-    totals: totalsOf(rows, options),
+    retries,
+    totals: totalsOf(rows, retries, options),
     ...leftovers(end),
   };
+}
+
+function retriesOf(entries: readonly RunEntry[], shape: RowOptions): RetryView[] {
+  return entries.flatMap((entry) => {
+    if (entry.kind !== "run.retried") return [];
+    const { seq, at } = entry;
+    const gone = entries.filter(({ struck }) => struck === seq);
+    const end = gone.find((one) => traitsOf(one).ends) ?? null;
+    const rows = rowsOf(gone, { ...shape, flat: true, endedAt: end?.at ?? at });
+    const { error } = endOf(end);
+    const struck = rows.map((row) => ({ ...row, name: row.key, struck: at }));
+    return [{ seq, at, ...(error === undefined ? {} : { error }), rows: struck }];
+  });
+}
+
+/** All rows in the order in which they began: those that a retry struck stand before what began after them. */
+export function allRows({ rows, retries }: Pick<RunView, "rows" | "retries">): readonly RowView[] {
+  const struck = retries.flatMap((retry) => retry.rows).toSorted((a, b) => b.startedAt - a.startedAt);
+  const all: RowView[] = [];
+  for (const row of rows) {
+    while (row.depth === 0 && (struck.at(-1)?.startedAt ?? Infinity) < row.startedAt)
+      all.push(struck.pop() as RowView);
+    all.push(row);
+  }
+  return [...all, ...struck.toReversed()];
 }
 
 function undoingOf({ undoing }: RunState): UndoingView | null {
@@ -216,11 +260,16 @@ function leftovers(end: RunEntry | null): Required<Leftovers> {
   return { orphans, abandoned, unawaited, uncompensated };
 }
 
-function totalsOf(rows: readonly RowView[], { prices, now }: ViewOptions): RunTotals {
-  const work = rows.filter((row) => !isContainer(row));
+function totalsOf(
+  rows: readonly RowView[],
+  retries: readonly RetryView[],
+  { prices, now }: ViewOptions,
+): RunTotals {
+  const struck = retries.flatMap((retry) => retry.rows);
+  const work = [...struck, ...rows].filter((row) => !isContainer(row));
   const here = work.filter(({ fromJournal }) => !fromJournal);
   const reused = work.filter(({ fromJournal }) => fromJournal);
-  const attempts = here.flatMap((row) => row.attempts);
+  const attempts = here.flatMap((row) => row.attempts.filter((attempt) => !isCounted(row, attempt, struck)));
   const usageOf = (of: readonly RowView[]): Spend =>
     spendOf(
       of.flatMap(({ usage }) => usage),
@@ -236,6 +285,17 @@ function totalsOf(rows: readonly RowView[], { prices, now }: ViewOptions): RunTo
     spent: usageOf(here),
     reused: usageOf(reused),
   };
+}
+
+/** The chunks of a stream stay after a retry, and with them an attempt whose failure was struck. */
+function isCounted(
+  { key, kind, struck }: RowView,
+  { number, startedAt }: AttemptView,
+  others: readonly RowView[],
+): boolean {
+  if (struck !== undefined || kind !== "stream") return false;
+  const has = (row: RowView): boolean => row.attempts.some((attempt) => attempt.number === number);
+  return others.some((row) => row.key === key && startedAt < (row.struck ?? 0) && has(row));
 }
 
 function paid({ seq, kind }: RowView): boolean {

@@ -3,7 +3,8 @@
  * In memory, values are always whole and unencrypted.
  *
  * envelope.1. An encrypted value is bound to its run, position, key and field; it cannot be decrypted anywhere else.
- * envelope.2. Fails closed: with a cipher no value is written unencrypted, and unencrypted values are refused.
+ * envelope.2. Fails closed: with a cipher no value is written unencrypted, and unencrypted values are refused. The message of
+ *     a blocked run may have values, so its note is encrypted, too; it is for people, and is shown as missing without a key.
  * envelope.3. A blob is sent once per run, with the first batch that names it.
  * envelope.4. A blob whose content does not match its name counts as missing. Both are reported when a value needs the blob.
  */
@@ -16,7 +17,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Edit, Fact } from "./entry.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { digest, joinParts } from "../values/hash.ts";
-import type { NamedBlob } from "../ports/storage.ts";
+import type { BlockedNote, NamedBlob } from "../ports/storage.ts";
 import { limits } from "../values/limits.ts";
 
 /** The largest text of a value whose blobs were put back: the largest value, all of it bytes in base64. */
@@ -214,6 +215,36 @@ export class Envelope {
     this.#values.set(name, found);
     return found;
   }
+}
+
+/**
+ * Why a run is blocked, as it is kept beside its head: the message may have recorded values, so it is encrypted; code and
+ * times are not. It is bound to its run, and not to a position.
+ */
+export async function sealNote(
+  note: BlockedNote,
+  locator: string,
+  cipher: Cipher | null,
+): Promise<BlockedNote> {
+  const body = await cipher?.seal(note.message, { runId: locator, at: "blocked" });
+  return body === undefined ? note : { ...note, message: JSON.stringify(sealed(body)) };
+}
+
+/** The note as people read it. Without the key it says so: the code is still useful. */
+export async function openNote(
+  note: BlockedNote,
+  locator: string,
+  cipher: Cipher | null,
+): Promise<BlockedNote> {
+  if (!isSealed(note.message)) return note;
+  const text = (parsed(note.message) as { readonly v?: Json } | null)?.v;
+  try {
+    if (cipher !== null && typeof text === "string")
+      return { ...note, message: await cipher.open(text, { runId: locator, at: "blocked" }) };
+  } catch {
+    // Another key, or changed by others: the same as without a key.
+  }
+  return { ...note, message: "The reason is encrypted, and no key of this process opens it." };
 }
 
 const none: ReadonlyMap<string, string> = new Map();

@@ -24,14 +24,14 @@ import {
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
-import { Envelope } from "./envelope.ts";
+import { Envelope, openNote } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { reportMade, RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
-import { retaken } from "./taken-back.ts";
+import { retaken, type Struck } from "./taken-back.ts";
 import { type KnownAncestors, inheritedBy } from "./ancestors.ts";
 import type { Inherited } from "./lineage.ts";
 import { Turns } from "../values/turns.ts";
@@ -58,6 +58,7 @@ export class RunJournal {
   readonly locator: string;
   readonly #storage: Storage;
   readonly #world: World;
+  readonly #cipher: Cipher | null;
   readonly #envelope: Envelope;
   readonly #chain: Chain | undefined;
   /** The id of the writer; a new one each time a journal is opened. */
@@ -65,6 +66,8 @@ export class RunJournal {
   state = new RunState();
   /** All entries of the chapter that a workflow may see: inherited ones, then the run's own. */
   entries: Entry[] = [];
+  /** What retries have struck from the entries. */
+  struck: readonly Struck<Json>[] = [];
   /** How many batches have been read or written. */
   position = 0;
   /** Characters of the batches of this chapter, as a measure of the memory that it takes. */
@@ -92,7 +95,8 @@ export class RunJournal {
     this.locator = locator;
     this.#chapter = chapter;
     this.#storage = storage;
-    this.#envelope = new Envelope(cipher ?? null);
+    this.#cipher = cipher ?? null;
+    this.#envelope = new Envelope(this.#cipher);
     this.#source = { storage, envelope: this.#envelope, known };
     this.#chain = this.#envelope.chain();
     this.#world = world;
@@ -282,7 +286,7 @@ export class RunJournal {
     if (this.position > 0 && head !== undefined && head.createdAt !== this.state.summary.createdAt)
       throw regressed(this.runId, this.position, true);
     this.deleted = deleted === true;
-    this.blocked = blocked ?? null;
+    this.blocked = blocked === undefined ? null : await openNote(blocked, this.locator, this.#cipher);
     if (length < this.position) throw regressed(this.runId, this.position, length === 0);
     // Earlier chapters are not read, or were dropped. The batches that follow begin with a chapter.
     this.position = Math.max(this.position, from);
@@ -361,7 +365,7 @@ export class RunJournal {
     this.position += 1;
     for (const { fact, at } of batch.facts) {
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
-      if (fact.kind === "run.retried") Object.assign(this, retaken(this, fact));
+      if (fact.kind === "run.retried") Object.assign(this, retaken(this, fact, this.#seq + 1));
       // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#begin(entry);
@@ -384,6 +388,7 @@ export class RunJournal {
   /** A chapter begins: nothing of the one before is needed. */
   #turnPage(base: number): void {
     this.entries = [];
+    this.struck = [];
     this.size = 0;
     this.state = new RunState();
     this.#inherited = null;

@@ -4,8 +4,10 @@
  * taken-back.1. Only the failed calls begin anew. Chunks of a stream, the opening of a child and of a group stay, so that
  *     a new attempt has a new number, and a child and the branches keep their recorded work. A fork that inherited the
  *     failure of a child opens a child of its own.
+ * taken-back.2. Nothing that was recorded disappears: what no longer counts is struck, and views and sums have it.
  */
 
+import type { Json } from "../values/codec/tags.ts";
 import type { Entry } from "./entry.ts";
 import { isRetriable, type RunState } from "./fold.ts";
 import { traitsOf } from "./kinds.ts";
@@ -45,14 +47,37 @@ export function withoutFailure(entries: readonly Entry[], { failed = [] }: Retri
   );
 }
 
-/** What a journal knows after a retry; nothing changes when there is no end to take back. */
-export function retaken(
-  { entries, state }: { readonly entries: Entry[]; readonly state: RunState },
-  retried: Retried,
-): { readonly entries: Entry[]; readonly state: RunState } {
-  if (!isRetriable(state.end)) return { entries, state };
+/** An entry that a retry has struck. */
+export type Struck<V> = Entry<V> & {
+  /** The position of the `run.retried` that struck it. */
+  readonly struck: number;
+};
+
+interface Retakable {
+  readonly entries: Entry[];
+  readonly struck: readonly Struck<Json>[];
+  readonly state: RunState;
+}
+
+/** What a journal knows after a retry at a position; nothing changes when there is no end to take back. */
+export function retaken({ entries, struck, state }: Retakable, retried: Retried, seq: number): Retakable {
+  if (!isRetriable(state.end)) return { entries, struck, state };
   const counted = withoutFailure(entries, retried);
-  return { entries: counted, state: state.retaken(counted) };
+  const counts = new Set(counted);
+  const gone = entries.filter((entry) => !counts.has(entry)).map((entry) => ({ ...entry, struck: seq }));
+  return { entries: counted, struck: [...struck, ...gone], state: state.retaken(counted) };
+}
+
+/** The entries of a run with those that were struck, each in its place. */
+export function withStruck({ entries, struck }: Pick<Retakable, "entries" | "struck">): readonly Entry[] {
+  if (struck.length === 0) return entries;
+  const left = struck.toSorted((a, b) => b.seq - a.seq);
+  const all: Entry[] = [];
+  for (const entry of entries) {
+    while ((left.at(-1)?.seq ?? Infinity) < entry.seq) all.push(left.pop() as Entry);
+    all.push(entry);
+  }
+  return all;
 }
 
 /** The entries of a whole journal that count, after all its retries. */

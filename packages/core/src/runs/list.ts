@@ -4,7 +4,7 @@ import type { ListPage, ListQuery, RunHead, Storage } from "../ports/storage.ts"
 import { atOnce } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
-import { withReport } from "./send.ts";
+import { openHead } from "./send.ts";
 import type { Definition } from "../engine/definition.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -21,8 +21,8 @@ export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> 
   if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
     assertFindable(storage, query);
   const page = await storage.list(query);
-  if (page.runs.every(({ report }) => report === undefined)) return page;
-  return { ...page, runs: await Promise.all(page.runs.map((head) => withReport(head, cipher ?? null))) };
+  if (page.runs.every(({ report, blocked }) => report === undefined && blocked === undefined)) return page;
+  return { ...page, runs: await Promise.all(page.runs.map((head) => openHead(head, cipher ?? null))) };
 }
 
 /** The heads of all children and forks of a run, by id. */

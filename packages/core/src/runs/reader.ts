@@ -17,6 +17,7 @@ import { nameOf } from "../journal/keys.ts";
 import { notFound, openRun } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
 import { decodeEntry, type RunEntry } from "../journal/outcome.ts";
+import { withStruck } from "../journal/taken-back.ts";
 import { Keys } from "./fork-keys.ts";
 
 /**
@@ -176,6 +177,11 @@ export interface EntriesOptions extends ChapterOptions {
   readonly after?: number | undefined;
   /** How many entries at most; all by default. Only these are decoded. */
   readonly limit?: number | undefined;
+  /**
+   * True adds entries that a retry has struck, each with `struck`. They no longer count for the run, but happened and were
+   * paid for. False by default.
+   */
+  readonly struck?: boolean | undefined;
 }
 
 /** What the edits of a fork would replace. */
@@ -187,9 +193,10 @@ export interface EditedCalls {
 }
 
 export async function entriesOf(host: Host, runId: string, options: EntriesOptions): Promise<RunEntry[]> {
-  assertOptions(options, "chapter after limit", "run.entries");
+  assertOptions(options, "chapter after limit struck", "run.entries");
   const { after = 0, limit } = options;
-  const { entries } = await openRun(host, runId, options.chapter);
+  const journal = await openRun(host, runId, options.chapter);
+  const entries = options.struck === true ? withStruck(journal) : journal.entries;
   const page = entries.filter((entry) => entry.seq > after).slice(0, limit);
   return page.map((entry) => decodeEntry(entry, runId));
 }

@@ -11,6 +11,7 @@ import { writeFact } from "../journal/batch.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { assertName, assertRunId, locatorOf } from "../journal/keys.ts";
 import type { Carried, Mailbox, Message } from "../journal/mailbox.ts";
+import { openNote } from "../journal/envelope.ts";
 import type { Cipher } from "../ports/cipher.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { decode } from "../values/codec/decode.ts";
@@ -174,7 +175,10 @@ async function opened(text: string, runId: string, cipher: Cipher | null): Promi
 }
 
 /** The head of a run as users see it. */
-export async function withReport({ report, ...head }: RunHead, cipher: Cipher | null): Promise<RunHead> {
+export async function openHead({ report, ...given }: RunHead, cipher: Cipher | null): Promise<RunHead> {
+  const { blocked, locator } = given;
+  const head =
+    blocked === undefined ? given : { ...given, blocked: await openNote(blocked, locator, cipher) };
   if (typeof report !== "string") return head;
   const value = await opened(report, head.runId, cipher).catch(() => undefined);
   return value === undefined ? head : { ...head, report: value };

@@ -3,6 +3,7 @@
  *
  * steer.1. A verb that was done before does nothing and answers with the outcome, so it can be repeated after a crash.
  * steer.2. A retry is refused when others have built on the failure: a parent that recorded it, or a compensation that ran.
+ *     One function decides it, for the retry itself and for those who would offer one.
  * steer.3. When a child caused the failure, the child is retried first. A retry that stops between the two is repeated.
  * steer.4. Runs that the failure has cancelled go on: spawned ones are continued here, children by the driver of the run.
  * failed-calls.1. Without `steps`, only failures that the error of the run names begin anew: the error itself, its causes, or
@@ -114,38 +115,69 @@ async function takeBack(
   parent: string | null,
 ): Promise<void> {
   for (;;) {
-    const { end, endsBy } = journal.state;
-    if (end?.kind !== "run.failed") {
-      if (journal.entries.some(({ kind }) => kind === "run.retried")) return;
-      throw refused(journal, `it did not fail. Its status is ${journal.state.summary.status}.`);
-    }
-    await assertUnused(host, journal, parent);
-    const { steps, ...others } = options;
-    const failed = takenBack(journal, end, steps);
-    const now = host.world.now();
-    const isLate = endsBy !== null && endsBy <= now;
-    const left = isLate || steps !== undefined ? null : leftAsTheyAre(journal, failed);
-    if (left !== null && cameNoFurther(journal)) throw refused(journal, stuck(left));
-    const spawned = await lostSpawned(host, journal);
-    if (spawned !== null)
-      throw refused(
-        journal,
-        `run ${spawned}, which it spawned, has ended with it and cannot go on. Fork the run, or start a new one.`,
-      );
-    const children = await failedChildren(host, journal, failed);
+    const isRetried = journal.entries.some(({ kind }) => kind === "run.retried");
+    if (journal.state.end?.kind !== "run.failed" && isRetried) return;
+    const { failed, left, children, isLate, others } = await judged(host, journal, options, parent);
     for (const child of children) await takeBack(host, child, others, journal.runId);
     const fact = {
       kind: "run.retried",
       ...(failed.length === 0 ? {} : { failed }),
       ...(options.deadline === undefined ? isLate && { deadline: null } : deadlineAt(host, options.deadline)),
     } as const;
-    const { kind } = await journal.append([writeFact(fact, now)], { outside: true });
+    const { kind } = await journal.append([writeFact(fact, host.world.now())], { outside: true });
     if (kind !== "landed") continue;
     if (left !== null)
       host.world.warn(
         `run ${journal.runId} is retried, and no failed step of it begins anew, because its error names none. To run them again: ${nameThem(left)}.`,
       );
     return;
+  }
+}
+
+/** What a retry would take back. */
+interface Judged {
+  readonly failed: readonly string[];
+  readonly left: readonly string[] | null;
+  readonly children: readonly RunJournal[];
+  readonly isLate: boolean;
+  readonly others: RetryRunOptions;
+}
+
+/** Decides whether a run, and the children that failed with it, can be retried; rejects with the reason if not. */
+async function judged(
+  host: Host,
+  journal: RunJournal,
+  options: RetryRunOptions,
+  parent: string | null,
+): Promise<Judged> {
+  const { end, endsBy } = journal.state;
+  if (end?.kind !== "run.failed")
+    throw refused(journal, `it did not fail. Its status is ${journal.state.summary.status}.`);
+  await assertUnused(host, journal, parent);
+  const { steps, ...others } = options;
+  const failed = takenBack(journal, end, steps);
+  const isLate = endsBy !== null && endsBy <= host.world.now();
+  const left = isLate || steps !== undefined ? null : leftAsTheyAre(journal, failed);
+  if (left !== null && cameNoFurther(journal)) throw refused(journal, stuck(left));
+  const spawned = await lostSpawned(host, journal);
+  if (spawned !== null)
+    throw refused(
+      journal,
+      `run ${spawned}, which it spawned, has ended with it and cannot go on. Fork the run, or start a new one.`,
+    );
+  const children = await failedChildren(host, journal, failed);
+  for (const child of children) await judged(host, child, others, journal.runId);
+  return { failed, left, children, isLate, others };
+}
+
+/** Why a retry of this run would be refused now; `null` when it would not. Writes nothing. */
+export async function retryRefusal(host: Host, runId: string): Promise<DurableError | null> {
+  try {
+    await judged(host, await openSteered(host, runId), {}, null);
+    return null;
+  } catch (error) {
+    if (DurableError.is(error, "retry-refused") || DurableError.is(error, "invalid-options")) return error;
+    throw error;
   }
 }
 

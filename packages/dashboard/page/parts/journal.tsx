@@ -84,18 +84,21 @@ function EntryLine({
       id={`entry-${index}`}
       role="option"
       aria-selected={chosen}
-      class={`entry ${chosen ? "sel" : ""} ${entry?.inherited === true ? "inherited" : ""}`}
+      class={`entry ${chosen ? "sel" : ""} ${entry?.inherited === true ? "inherited" : ""} ${entry?.struck === undefined ? "" : "struck"}`}
       onClick={() => setQuery({ entry: chosen ? null : String(index) })}
     >
       <span class="n">{entry?.seq ?? "…"}</span>
       <span class="faint">{entry === undefined ? "" : timeOfDay(entry.at)}</span>
       <span class={kindClass(entry?.kind ?? "")}>{entry?.kind ?? ""}</span>
       <span class="key">{entry?.key ?? ""}</span>
-      <span class="faint">
-        {entry?.outside === true ? "outside" : entry?.inherited === true ? "inherited" : ""}
-      </span>
+      <span class="faint">{entry === undefined ? "" : markOf(entry)}</span>
     </div>
   );
+}
+
+function markOf({ outside, inherited, struck }: JournalEntry): string {
+  if (struck !== undefined) return `struck by ${struck}`;
+  return outside ? "outside" : inherited ? "inherited" : "";
 }
 
 function kindClass(kind: string): string {

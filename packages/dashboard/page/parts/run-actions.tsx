@@ -49,7 +49,7 @@ export function Actions({ run, onAnswer, onFork, onChange }: ActionsProps): JSX.
   const isAsleep = run.rows.some(({ kind, status }) => kind === "sleep" && status === "open");
   const isOpen = run.endedAt === null && run.workflow !== "";
   const isPaused = run.paused !== null;
-  const canRetry = run.status === "failed" || (run.status === "blocked" && run.hasCode);
+  const canRetry = run.retriable || (run.status === "blocked" && run.hasCode);
   return (
     <>
       {waits && <Action name="Answer" main onClick={onAnswer} />}

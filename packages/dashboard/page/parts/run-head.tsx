@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
 import { exported, exportHref } from "../lib/api.ts";
 import { clock, cost, count, duration, fullTime, plural } from "../lib/format.ts";
-import { diffPath } from "../lib/router.ts";
+import { diffPath, setQuery } from "../lib/router.ts";
 import { copy, now } from "../lib/state.ts";
 import { Link, RunLink, Status, TagLink } from "./basic.tsx";
 import { Actions, type ActionsProps } from "./run-actions.tsx";
@@ -14,6 +14,7 @@ export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX
   return (
     <div class="head">
       <Status status={run.status} sleeping={run.sleeping} />
+      <Until run={run} />
       <h1>{run.workflow === "" ? "journal" : run.workflow}</h1>
       <button
         type="button"
@@ -32,6 +33,21 @@ export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX
       {canAct && <Actions {...props} />}
       {exported === null && <Share run={run} />}
     </div>
+  );
+}
+
+/** How long a run sleeps or waits. */
+function Until({ run }: { run: RunPage }): JSX.Element | null {
+  const { wakeAt } = run;
+  if (run.status !== "suspended" || wakeAt === null) return null;
+  const time = exported === null ? now.value : run.now;
+  const expires = run.waits.some(({ expiresAt }) => expiresAt === wakeAt);
+  const left = wakeAt - time;
+  return (
+    <span class="soft" title={fullTime(wakeAt)}>
+      {left <= 0 ? "due since" : expires ? "expires" : "wakes"} {clock(wakeAt, time)}
+      {left > 0 && `, in ${duration(left)}`}
+    </span>
   );
 }
 
@@ -57,6 +73,9 @@ function Share({ run }: { run: RunPage }): JSX.Element {
   );
 }
 
+/** How many retries have a line. */
+const retriesShown = 3;
+
 export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
   const { lineage, parentRun, totals, blocked } = run;
   const isFork = lineage !== null && lineage.parent !== null;
@@ -70,6 +89,17 @@ export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
           <b>Blocked</b> {blocked.message} <span class="tag">{blocked.code}</span>
         </div>
       )}
+      {run.retries.slice(-retriesShown).map(({ at, problem, row }) => (
+        <div key={at} class="banner" role="status">
+          <b>Retried</b> at {clock(at, now.value)}
+          {problem !== undefined && ` after ${problem}`}
+          {row !== null && (
+            <button type="button" class="link" onClick={() => setQuery({ step: row, tab: null })}>
+              show
+            </button>
+          )}
+        </div>
+      ))}
       {run.undoing !== null && (
         <div class="banner" role="status">
           <b>{run.undoing.status === "cancelled" ? "Cancelling" : "Failing"}</b> since{" "}

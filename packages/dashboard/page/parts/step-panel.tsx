@@ -78,13 +78,16 @@ function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.El
     <dl class="kv">
       <dt>{kind}</dt>
       <dd>
-        <b class="key">{row.key}</b>{" "}
+        <b class="key">{row.struck === undefined ? row.key : row.name}</b>{" "}
         {attempts.length > 1 && <span class="faint">{plural(attempts.length, "attempt")}</span>}
       </dd>
       <dt>Status</dt>
       <dd>
         {row.fromJournal === true ? "from the journal, not run here" : status}
         {row.edited === true && <span class="tag">edited</span>}
+        {row.struck !== undefined && (
+          <span class="tag">before the retry of {fullTime(row.struck).slice(0, 19)}</span>
+        )}
       </dd>
       <dt>Started</dt>
       <dd title={fullTime(startedAt)}>

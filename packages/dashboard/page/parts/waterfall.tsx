@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Row } from "../../src/api.ts";
 import { axisOf, gapsOf, span, ticksOf } from "../lib/axis.ts";
-import { count, duration, plural } from "../lib/format.ts";
+import { clock, count, duration, plural } from "../lib/format.ts";
 import { Virtual } from "./virtual.tsx";
 
 const lineHeight = 28;
@@ -146,7 +146,7 @@ function Line({
       id={`row-${index}`}
       role="option"
       aria-selected={key === chosen}
-      class={`row ${key === chosen ? "sel" : ""}`}
+      class={`row ${key === chosen ? "sel" : ""} ${row.struck === undefined ? "" : "struck"}`}
       onClick={() => onChoose(key)}
     >
       <span class="nm" style={{ paddingLeft: `${Math.min(depth, 8) * 14}px` }}>
@@ -168,6 +168,7 @@ function Line({
           <span class="vh">{aboutRow(row)}</span>
         </span>
         <Tags row={row} />
+        {row.struck !== undefined && <span class="tag">before the retry of {clock(row.struck, now)}</span>}
       </span>
       <span class="track">
         <Bars row={row} axis={axis} now={now} />
@@ -203,7 +204,8 @@ function Tags({ row }: { row: Row }): JSX.Element | null {
   );
 }
 
-function tookOf({ startedAt, endedAt, kind }: Row, now: number): string {
+function tookOf({ startedAt, endedAt, kind, status }: Row, now: number): string {
+  if (status === "registered") return "";
   if (endedAt === null) return `${duration(now - startedAt)}…`;
   return kind === "branch" ? "" : duration(endedAt - startedAt);
 }
@@ -284,6 +286,11 @@ function Legend({ rows }: { rows: readonly Row[] }): JSX.Element {
       {has(({ kind }) => kind === "suspend") && (
         <span>
           <i class="bar w" /> waiting
+        </span>
+      )}
+      {has(({ struck }) => struck !== undefined) && (
+        <span>
+          <i class="bar struck" /> before a retry
         </span>
       )}
       {has(({ firstAt }) => firstAt !== undefined) && (

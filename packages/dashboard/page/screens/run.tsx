@@ -63,7 +63,7 @@ function useRun(run: RunPage): RunState {
   const canAct = exported === null && session.value?.readOnly === false;
   const canFork = canAct && run.hasCode;
   const openFork = (how: How): void => {
-    const key = chosen?.key ?? defaultCall(run)?.key;
+    const key = chosen?.struck === undefined && chosen !== undefined ? chosen.key : defaultCall(run)?.key;
     if (canFork && key !== undefined) fork.value = { key, how };
   };
   const openAnswer = (key?: string): void => {
@@ -105,7 +105,7 @@ function RunView({ run, onChange }: RunViewProps): JSX.Element {
               key={chosen.key}
               run={run}
               row={chosen}
-              canFork={canFork}
+              canFork={canFork && chosen.struck === undefined}
               onFork={openFork}
               onAnswer={() => openAnswer(chosen.key)}
             />
@@ -162,7 +162,10 @@ function AnswerDialog({ run, wait, canFork, onClose, onChange }: AnswerDialogPro
 
 /** The failed call, or the last one that did something. */
 function defaultCall({ rows }: RunPage): Row | undefined {
-  const calls = rows.filter(({ kind }) => kind !== "branch" && kind !== "parallel" && kind !== "race");
+  const calls = rows.filter(
+    ({ kind, struck }) =>
+      kind !== "branch" && kind !== "parallel" && kind !== "race" && struck === undefined,
+  );
   return calls.findLast(({ status }) => status === "failed") ?? calls.at(-1);
 }
 

@@ -16,7 +16,7 @@ import { HttpError } from "@durable/http";
 import type { Call } from "@durable/http/kit";
 import type { JournalEntry, RunPage, StepDetail } from "../api.ts";
 import { type Service, serviceOf } from "../options.ts";
-import { baseOf, detailOf, journalEntry, pageOf } from "../routes/run.ts";
+import { baseOf, detailOf, journalEntry, pageOf, shownRows } from "../routes/run.ts";
 import { redact } from "./redact.ts";
 
 /** Options of `exportRun`. */
@@ -64,13 +64,13 @@ async function fileOf(
   runId: string,
   options: { readonly redact: boolean; readonly hide: readonly string[] },
 ): Promise<string> {
-  const entries = await service.app.get(runId).entries();
+  const entries = await service.app.get(runId).entries({ struck: true });
   if (entries.length > mostEntries)
     throw new DurableError(
       "limit",
       `Run ${runId} has ${entries.length} entries. A file holds at most ${mostEntries}; export it as JSON.`,
     );
-  const { rows } = viewRun(entries);
+  const rows = shownRows(viewRun(entries));
   const base = baseOf(entries);
   const whole: Omit<Exported, "redacted" | "exportedAt"> = {
     run: await pageOf(service, runId),

@@ -55,9 +55,10 @@ async function exists(run: {
 }
 
 async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): Promise<TreeNode> {
-  const { lineage, rows, totals, status, childOf, workflow } = viewRun(await app.get(runId).entries(), {
-    prices,
-  });
+  const { lineage, rows, totals, status, childOf, workflow } = viewRun(
+    await app.get(runId).entries({ struck: true }),
+    { prices },
+  );
   const steps = rows.flatMap((row) => {
     const mark = markOf(row);
     return mark === null ? [] : [{ key: row.key, name: row.name, mark }];

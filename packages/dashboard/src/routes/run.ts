@@ -2,8 +2,16 @@
 
 import { DurableError, type Entry, type RunHead } from "@durable/core";
 import { spendOf } from "@durable/core/inspect";
-import { storageOf } from "@durable/core/inspect";
-import { locatorOf, plain, type Plain, viewRun, type RowView, type RunView } from "@durable/core/inspect";
+import { blockedNote, retryRefusal, storageOf } from "@durable/core/inspect";
+import {
+  allRows,
+  locatorOf,
+  plain,
+  type Plain,
+  viewRun,
+  type RowView,
+  type RunView,
+} from "@durable/core/inspect";
 import { type Call, json } from "@durable/http/kit";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import type { Service } from "../options.ts";
@@ -27,27 +35,42 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
   const { app, prices } = service;
   const storage = await storageOf(app);
   const now = app.world.now();
-  const [entries, { head, blocked }, below] = await Promise.all([
-    app.get(runId).entries({ chapter }),
+  const [entries, { head }, blocked, below] = await Promise.all([
+    app.get(runId).entries({ chapter, struck: true }),
     storage.read(locatorOf(runId), beyondEnd),
+    blockedNote(app, runId),
     app.list({ parent: runId, limit: mostBelow }),
   ]);
-  const noted = head === undefined || blocked === undefined ? undefined : ({ ...head, blocked } as RunHead);
-  const view = viewRun(entries, { head: noted, prices, now });
-  const { rows, waits, childOf, input, output, error, ...rest } = view;
+  const view = viewRun(entries, { blocked: blocked ?? undefined, prices, now });
+  const { rows: _rows, retries, waits, childOf, input, output, error, ...rest } = view;
   return {
     ...rest,
-    rows: rows.map((row) => rowOf(row, service)),
+    rows: shownRows(view).map((row) => rowOf(row, service)),
+    retries: retries.map(({ at, rows: [first], ...retry }) => ({
+      at,
+      ...("error" in retry ? { problem: describe(retry.error) } : {}),
+      row: first === undefined ? null : struckKey(first),
+    })),
     waits: waits.map(waitOf),
     parentRun: view.lineage?.parent ?? childOf?.runId ?? null,
     tags: head?.tags ?? {},
     ...(await reportOf(service, runId, head)),
     below: below.runs.map(itemOf),
     hasCode: service.code.has(view.workflow),
+    retriable: view.status === "failed" && (await retryRefusal(app, runId)) === null,
     entries: entries.length,
     now,
     ...shown(view, { input, output, error }),
   };
+}
+
+/** All rows of a run. A key names one row of the page, so a struck row has a key of its own. */
+export function shownRows(view: RunView): readonly RowView[] {
+  return allRows(view).map((row) => (row.struck === undefined ? row : { ...row, key: struckKey(row) }));
+}
+
+function struckKey({ key, struck }: RowView): string {
+  return `${key} before the retry of ${new Date(struck ?? 0).toISOString()}`;
 }
 
 /** The text beside the journal may be sealed, so the value comes from the outcome. */
@@ -102,8 +125,8 @@ export function waitOf({ wait: _wait, ...wait }: RunView["waits"][number]): Wait
 
 export async function stepDetail(service: Service, { runId, url }: Call): Promise<Response> {
   const key = url.searchParams.get("key") ?? "";
-  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url) });
-  const row = viewRun(entries).rows.find((each) => each.key === key);
+  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url), struck: true });
+  const row = shownRows(viewRun(entries)).find((each) => each.key === key);
   if (row === undefined)
     throw new DurableError("unknown-step", `Run ${runId} has no record of "${key}" in this chapter.`);
   return json(200, detailOf(row, entries, service));
@@ -144,7 +167,7 @@ function chunksOf(row: RowView, entries: readonly Entry[]): unknown[] {
 export async function journalPage(service: Service, { runId, url }: Call): Promise<Response> {
   const offset = numberIn(url, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER, or: 0 });
   const limit = numberIn(url, "limit", { min: 1, max: 500, or: 100 });
-  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url) });
+  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url), struck: true });
   return json(200, {
     entries: entries.slice(offset, offset + limit).map((entry) => journalEntry(entry, baseOf(entries))),
     total: entries.length,
@@ -158,9 +181,11 @@ export function baseOf(entries: readonly Entry[]): number {
 }
 
 export function journalEntry(entry: Entry, base: number): JournalEntry {
-  const { seq, at, kind, outside, ...rest } = entry;
-  const { key = "", ...fields } = rest as { key?: string };
-  return { seq, at, kind, key, outside, inherited: seq <= base, rest: plain(fields, { textLength: 20_000 }) };
+  const { seq, at, kind, outside, struck, ...others } = entry;
+  const { key = "", ...fields } = others as { key?: string };
+  const rest = plain(fields, { textLength: 20_000 });
+  const about = { seq, at, kind, key, outside, inherited: seq <= base, rest };
+  return struck === undefined ? about : { ...about, struck };
 }
 
 function chapterIn(url: URL): number | undefined {

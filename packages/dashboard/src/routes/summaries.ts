@@ -32,7 +32,7 @@ export async function summaries(service: Service, { url }: Call): Promise<Respon
 }
 
 async function summaryOf({ app, prices }: Service, runId: string): Promise<Summary> {
-  const view = viewRun(await app.get(runId).entries(), { prices, now: app.world.now() });
+  const view = viewRun(await app.get(runId).entries({ struck: true }), { prices, now: app.world.now() });
   const { totals, waits, lineage } = view;
   const failed = view.rows.findLast(({ status, attempts }) => status === "failed" && attempts.length > 0);
   const message = view.status === "failed" ? describe(view.error) : null;
@@ -69,9 +69,10 @@ function marksOf(rows: readonly RowView[]): Mark[] {
   return marks.slice(-mostMarks);
 }
 
-/** `null` for groups, branches and sleeps. */
+/** `null` for groups, branches, sleeps, and clean-ups that did not begin. */
 export function markOf({ kind, status, fromJournal }: RowView): Mark | null {
   if (kind === "parallel" || kind === "race" || kind === "branch" || kind === "sleep") return null;
+  if (kind === "cleanup" && (status === "registered" || status === "closed")) return null;
   if (status === "failed" || status === "expired") return "x";
   if (fromJournal) return "h";
   return status === "open" && kind === "suspend" ? "w" : "r";
