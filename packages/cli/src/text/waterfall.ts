@@ -88,7 +88,8 @@ function numbersOf(
   const spend = spendOf(row.usage, prices);
   const took = duration((row.endedAt ?? now) - row.startedAt);
   const hasTime = row.kind !== "branch" && row.kind !== "parallel" && row.kind !== "race";
-  if (!hasTime || row.status === "registered") return ["", "", ""];
+  const isIdle = row.kind === "cleanup" && (row.status === "registered" || row.status === "closed");
+  if (!hasTime || isIdle) return ["", "", ""];
   const open = row.kind === "sleep" && row.endedAt === null ? leftOf(row, now) : `${took}…`;
   return [
     row.endedAt === null ? open : took,

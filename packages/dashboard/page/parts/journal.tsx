@@ -91,13 +91,15 @@ function EntryLine({
       <span class="faint">{entry === undefined ? "" : timeOfDay(entry.at)}</span>
       <span class={kindClass(entry?.kind ?? "")}>{entry?.kind ?? ""}</span>
       <span class="key">{entry?.key ?? ""}</span>
-      <span class="faint">{entry === undefined ? "" : markOf(entry)}</span>
+      <span class="faint" title={entry?.struck === undefined ? "" : `by the retry at ${entry.struck}`}>
+        {entry === undefined ? "" : markOf(entry)}
+      </span>
     </div>
   );
 }
 
 function markOf({ outside, inherited, struck }: JournalEntry): string {
-  if (struck !== undefined) return `struck by ${struck}`;
+  if (struck !== undefined) return "struck";
   return outside ? "outside" : inherited ? "inherited" : "";
 }
 

@@ -14,7 +14,6 @@ export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX
   return (
     <div class="head">
       <Status status={run.status} sleeping={run.sleeping} />
-      <Until run={run} />
       <h1>{run.workflow === "" ? "journal" : run.workflow}</h1>
       <button
         type="button"
@@ -24,6 +23,7 @@ export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX
       >
         {run.runId}
       </button>
+      <Until run={run} />
       {run.version !== null && <span class="tag">version {run.version}</span>}
       {run.chapter > 1 && <span class="tag">chapter {run.chapter}</span>}
       {Object.entries(run.tags).map(([name, value]) => (

@@ -167,8 +167,11 @@ function Line({
           {nameOf(row)}
           <span class="vh">{aboutRow(row)}</span>
         </span>
-        <Tags row={row} />
-        {row.struck !== undefined && <span class="tag">before the retry of {clock(row.struck, now)}</span>}
+        {row.struck === undefined ? (
+          <Tags row={row} />
+        ) : (
+          <span class="tag">before the retry of {clock(row.struck, now)}</span>
+        )}
       </span>
       <span class="track">
         <Bars row={row} axis={axis} now={now} />
@@ -205,7 +208,7 @@ function Tags({ row }: { row: Row }): JSX.Element | null {
 }
 
 function tookOf({ startedAt, endedAt, kind, status }: Row, now: number): string {
-  if (status === "registered") return "";
+  if (status === "registered" || (kind === "cleanup" && status === "closed")) return "";
   if (endedAt === null) return `${duration(now - startedAt)}…`;
   return kind === "branch" ? "" : duration(endedAt - startedAt);
 }
