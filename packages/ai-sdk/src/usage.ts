@@ -100,9 +100,7 @@ function unknownIn(entries: readonly Entry[]): Set<number> {
   const attempts = new Map<string, { last: number; open: boolean }>();
   const models = new Set<string>();
   // After a retry of the run a step counts its attempts from 1 again, and a stream counts on.
-  const streams = new Set(
-    entries.flatMap((entry) => (entry.kind === "stream.chunks" ? [entry.key] : [])),
-  );
+  const streams = new Set(entries.flatMap((entry) => (entry.kind === "stream.chunks" ? [entry.key] : [])));
   for (const [index, entry] of entries.entries()) {
     if (!("attempt" in entry)) continue;
     if (isModelCall(entry)) models.add(entry.key);

@@ -1,4 +1,4 @@
-import { durable, MemoryStorage, type Context, type Storage } from "@durable/core";
+import { durable, MemoryStorage, type Context, type Entry, type Storage } from "@durable/core";
 import { systemWorld } from "@durable/core/storage";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, test, vi } from "vitest";
@@ -198,4 +198,18 @@ test("a report that makes no sense fails no call", () => {
   meter(info, { modelId: "m", provider: "p" }, { usage: null });
   meter(info, { modelId: "m", provider: "p" }, {});
   expect(noted).toEqual([{ model: "unknown", provider: "", inputTokens: 0, outputTokens: 0 }]);
+});
+
+test("attempts before a retry of the run count, and so do their unknown bills", () => {
+  const base = { at: 1, outside: false, after: 0, startedAt: 1, key: "generate 0a1b2c3d" };
+  const used = { model: "m", inputTokens: 3, outputTokens: 1 };
+  const failed = { kind: "step.failed", ...base, attempt: 1, error: new Error("429") } as const;
+  const entries = [
+    { ...failed, seq: 2, usage: [used], struck: 4 },
+    { kind: "run.retried", at: 2, seq: 4, outside: true },
+    { ...failed, seq: 5, struck: 7 },
+    { kind: "run.retried", at: 3, seq: 7, outside: true },
+    { kind: "step.completed", ...base, seq: 8, attempt: 1, value: "x", usage: [used] },
+  ] as const satisfies readonly Entry[];
+  expect(usageOf(entries).total).toMatchObject({ inputTokens: 6, outputTokens: 2, unknown: 1 });
 });

@@ -13,7 +13,7 @@ export async function untilStop(run: Run, signal?: AbortSignal): Promise<Outcome
   }
 }
 
-/** What became of a run that was cancelled. */
+/** The result of a cancel. */
 export interface Cancelled {
   readonly runId: string;
   readonly status: Outcome<unknown>["status"];
@@ -21,7 +21,7 @@ export interface Cancelled {
   readonly cancelling?: true;
 }
 
-/** Cancels a run. What this process begins to clean up, it cleans up to the end, unless it is asked to stop. */
+/** Cancels a run. A clean-up that begins in this process is driven to its end here, unless the process is asked to stop. */
 export async function cancelRun(
   app: App,
   runId: string,

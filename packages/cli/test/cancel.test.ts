@@ -15,7 +15,7 @@ const code = fileURLToPath(new URL("fixtures/refunds.ts", import.meta.url));
 const all = ["cancel", "--workflow", "job", "--status", "suspended", "--yes", "--app", code];
 
 /** A folder with parked runs. */
-async function parked(...runs: readonly (readonly [typeof job | typeof order, string])[]): Promise<Project> {
+async function parked(...runs: readonly (readonly [typeof job, string])[]): Promise<Project> {
   const project = new Project();
   onTestFinished(() => project.remove());
   const storage = new SqliteStorage(journalOf(project));

@@ -40,7 +40,13 @@ beforeAll(async () => {
     now: () => world.now(),
   });
   const app = createApp({ storage, world, workflows: [ask, trip, waits] });
-  const drive = async (id: string): Promise<unknown> => world.run(app.get(id).result().catch(() => {}));
+  const drive = async (id: string): Promise<unknown> =>
+    world.run(
+      app
+        .get(id)
+        .result()
+        .catch(() => {}),
+    );
   for (const { name } of [ask, trip, waits]) {
     await app.start(name, undefined, { id: `${name}-9` });
     await drive(`${name}-9`);

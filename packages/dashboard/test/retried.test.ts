@@ -59,7 +59,9 @@ test("the page of the run has the struck row, the retry and the whole cost; the 
   const run = await site.get<RunPage>("runs/ask");
   expect(run.totals).toMatchObject({ settled: 3, failedAttempts: 2, spent: { cost: 2 } });
   const struck = run.rows.find((row) => row.struck !== undefined);
-  expect(run.retries).toMatchObject([{ problem: expect.stringContaining("429") as string, row: struck?.key }]);
+  expect(run.retries).toMatchObject([
+    { problem: expect.stringContaining("429") as string, row: struck?.key },
+  ]);
   expect(struck).toMatchObject({ name: "answer", status: "failed" });
   const detail = await site.get<StepDetail>(`runs/ask/step?key=${encodeURIComponent(struck?.key ?? "")}`);
   expect(detail).toMatchObject({ spend: { cost: 1 } });

@@ -4,8 +4,8 @@
  *
  * view.1. Status and open waits come from the fold that the engine uses (fold.ts), so no screen disagrees with it.
  * view.2. The entries are those of `run.entries({ struck: true })`: one chapter, inherited entries first, values decoded.
- * view.3. What a retry struck is shown with the retry, and counts in every sum. It changes no status and no wait. Without
- *     `struck` the entries lack it, and so do the sums.
+ * view.3. Struck entries are shown with the retry that struck them, and count in every sum. They change no status and no
+ *     wait. Entries that were read without `struck` lack them, and so do the sums.
  */
 
 import { inputIn, isBeginning, traitsOf } from "../journal/kinds.ts";

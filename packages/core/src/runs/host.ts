@@ -91,7 +91,7 @@ export const bindsByDefault = hasDefault;
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
 
-/** How often a hand-over looks, and for how many looks a drive may take from its lease to its begin. */
+/** How often a hand-over checks, and for how many checks a drive may take from its lease to its begin. */
 const [turnMs, quietTurns] = [10, 50];
 
 export class Host {
@@ -250,7 +250,7 @@ export class Host {
     }
   }
 
-  /** Hands all runs over that this process drives. What only waits to be admitted has begun nothing, and is left. */
+  /** Hands all runs over that this process drives. A run that only waits to be admitted has begun nothing, and is left. */
   async handOver(): Promise<void> {
     for (let quiet = 0; quiet < quietTurns; quiet = this.driving.size > 0 ? 0 : quiet + 1) {
       for (const run of this.driving.values()) run.leave();

@@ -13,7 +13,7 @@ describe.each(["suspend", "receive"] as const)("the timeout of ctx.%s", (kind) =
     ["memory", lab],
     ["SQLite", sqliteLab],
   ])("within patience is held in memory: run() and result() give the fallback, on %s", async (_, place) => {
-    const on = await place();
+    const on = place();
     const flow = flows[kind]("30s").with({ ...on, patience: "1m" });
     const start = on.world.now();
     expect(outputOf(await on.world.run(flow.run(undefined, { id: "a" })))).toBe("late");

@@ -32,7 +32,12 @@ async function retried(on: Lab, broken: boolean) {
   await on.world.advance(60_000);
   state.broken = broken;
   await run.retry();
-  await on.world.run(app.get("r").result().catch(() => {}));
+  await on.world.run(
+    app
+      .get("r")
+      .result()
+      .catch(() => {}),
+  );
   return app.get("r");
 }
 

@@ -63,7 +63,9 @@ describe.each(Object.entries(places))("the note of a blocked run, on %s", (_, op
       throw new Error(`declined ${await ctx.step("card", () => "never")}`);
     });
     const options = { storage, secret, encryption };
-    await (await createApp({ ...options, workflows: [asks] }).start("pays", undefined, { id: "r" }))
+    await (
+      await createApp({ ...options, workflows: [asks] }).start("pays", undefined, { id: "r" })
+    )
       .result()
       .catch(() => {});
     const app = createApp({ ...options, workflows: [lost] });
@@ -73,7 +75,9 @@ describe.each(Object.entries(places))("the note of a blocked run, on %s", (_, op
     expect(text).toContain("diverged");
     expect(text).not.toContain(value);
     // Another handle reads the note, and not what the drive returned.
-    const again = await createApp({ ...options, workflows: [lost] }).get("r").outcome();
+    const again = await createApp({ ...options, workflows: [lost] })
+      .get("r")
+      .outcome();
     const message = expect.stringContaining(value) as string;
     expect(again).toMatchObject({ status: "blocked", error: { code: "diverged", message } });
     expect((await app.list({ status: "blocked" })).runs).toMatchObject([{ blocked: { message } }]);

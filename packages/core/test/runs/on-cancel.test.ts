@@ -1,4 +1,5 @@
 import { createApp, createWorker, durable, type Context, type Workflow } from "@durable/core";
+import { handOver, settled } from "@durable/core/inspect";
 import { describe, expect, test } from "vitest";
 import { failureOf, hooked, kindsOf, lab, pause, tokenOf } from "../support/behaviour-lab.ts";
 import { batchesOf, dieAt, runOf } from "../support/behaviour-lives.ts";
@@ -56,6 +57,43 @@ describe("ctx.onCancel", () => {
       status: "cancelled",
       reason: "not needed",
     });
+  });
+
+  test("a second cancel drives a clean-up that has no driver, and records nothing", async () => {
+    const on = lab();
+    const log: string[] = [];
+    const flow = waits(log);
+    await runOf(on, flow.with(on));
+    // Without the code, nothing drives the run.
+    await on.world.run(createApp({ ...on, workflows: [] }).cancel("r", "not needed"));
+    await on.world.advance(60_000);
+    expect(log).toEqual(["begin"]);
+    const app = createApp({ ...on, workflows: [flow] });
+    await on.world.run(app.cancel("r", "again"));
+    await on.world.run(settled(app, "r"));
+    expect(log).toEqual(["begin", "stop not needed", "tell"]);
+    expect(await app.get("r").outcome()).toMatchObject({ status: "cancelled", reason: "not needed" });
+  });
+
+  test("a process that hands over lets a step finish, and begins no other", async () => {
+    const on = lab();
+    const log: string[] = [];
+    const flow = durable("slow", async (ctx) => {
+      await ctx.step("one", async () => {
+        await pause(on.world, 5_000);
+        log.push("one");
+      });
+      await ctx.step("two", () => void log.push("two"));
+    });
+    const app = createApp({ ...on, workflows: [flow] });
+    await app.start("slow", undefined, { id: "r" });
+    await on.world.advance(1_000);
+    await on.world.run(handOver(app));
+    expect(log).toEqual(["one"]);
+    expect(await on.world.run(createApp({ ...on, workflows: [flow] }).advance("r"))).toMatchObject({
+      status: "completed",
+    });
+    expect(log).toEqual(["one", "two"]);
   });
 
   test("without one, a cancel is terminal at once, and its batch is what it always was", async () => {

@@ -76,6 +76,24 @@ function Share({ run }: { run: RunPage }): JSX.Element {
 /** How many retries have a line. */
 const retriesShown = 3;
 
+function Retries({ run }: { run: RunPage }): JSX.Element {
+  return (
+    <>
+      {run.retries.slice(-retriesShown).map(({ at, problem, row }) => (
+        <div key={at} class="banner" role="status">
+          <b>Retried</b> at {clock(at, now.value)}
+          {problem !== undefined && ` after ${problem}`}
+          {row !== null && (
+            <button type="button" class="link" onClick={() => setQuery({ step: row, tab: null })}>
+              show
+            </button>
+          )}
+        </div>
+      ))}
+    </>
+  );
+}
+
 export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
   const { lineage, parentRun, totals, blocked } = run;
   const isFork = lineage !== null && lineage.parent !== null;
@@ -89,17 +107,7 @@ export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
           <b>Blocked</b> {blocked.message} <span class="tag">{blocked.code}</span>
         </div>
       )}
-      {run.retries.slice(-retriesShown).map(({ at, problem, row }) => (
-        <div key={at} class="banner" role="status">
-          <b>Retried</b> at {clock(at, now.value)}
-          {problem !== undefined && ` after ${problem}`}
-          {row !== null && (
-            <button type="button" class="link" onClick={() => setQuery({ step: row, tab: null })}>
-              show
-            </button>
-          )}
-        </div>
-      ))}
+      <Retries run={run} />
       {run.undoing !== null && (
         <div class="banner" role="status">
           <b>{run.undoing.status === "cancelled" ? "Cancelling" : "Failing"}</b> since{" "}

@@ -163,8 +163,7 @@ function AnswerDialog({ run, wait, canFork, onClose, onChange }: AnswerDialogPro
 /** The failed call, or the last one that did something. */
 function defaultCall({ rows }: RunPage): Row | undefined {
   const calls = rows.filter(
-    ({ kind, struck }) =>
-      kind !== "branch" && kind !== "parallel" && kind !== "race" && struck === undefined,
+    ({ kind, struck }) => kind !== "branch" && kind !== "parallel" && kind !== "race" && struck === undefined,
   );
   return calls.findLast(({ status }) => status === "failed") ?? calls.at(-1);
 }
