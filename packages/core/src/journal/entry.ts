@@ -356,4 +356,6 @@ export type Entry<V = Json> = Fact<V> & {
   readonly seq: number;
   /** True when it was not written by the driver of the run: an answer, a cancellation, the end of a child. */
   readonly outside: boolean;
+  /** The position of the `run.retried` that struck it. Not stored; only `run.entries({ struck: true })` has such entries. */
+  readonly struck?: number;
 };

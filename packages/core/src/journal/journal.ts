@@ -31,7 +31,7 @@ import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
-import { retaken, type Struck } from "./taken-back.ts";
+import { retaken } from "./taken-back.ts";
 import { type KnownAncestors, inheritedBy } from "./ancestors.ts";
 import type { Inherited } from "./lineage.ts";
 import { Turns } from "../values/turns.ts";
@@ -67,7 +67,7 @@ export class RunJournal {
   /** All entries of the chapter that a workflow may see: inherited ones, then the run's own. */
   entries: Entry[] = [];
   /** What retries have struck from the entries. */
-  struck: readonly Struck<Json>[] = [];
+  struck: readonly Entry[] = [];
   /** How many batches have been read or written. */
   position = 0;
   /** Characters of the batches of this chapter, as a measure of the memory that it takes. */

@@ -222,10 +222,7 @@ export function cancelledError(
  * One entry of a journal, with decoded values: a fact, its time, its position, and whether it came from
  * outside.
  */
-export type RunEntry<V = unknown> = Entry<V> & {
-  /** A retry has struck it: the position of that `run.retried`. Only with `run.entries({ struck: true })`. */
-  readonly struck?: number;
-};
+export type RunEntry<V = unknown> = Entry<V>;
 
 export function decodeEntry(entry: Entry, runId: string): RunEntry {
   const decoded: Record<string, unknown> = { ...entry };

@@ -7,7 +7,6 @@
  * taken-back.2. Nothing that was recorded disappears: what no longer counts is struck, and views and sums have it.
  */
 
-import type { Json } from "../values/codec/tags.ts";
 import type { Entry } from "./entry.ts";
 import { isRetriable, type RunState } from "./fold.ts";
 import { traitsOf } from "./kinds.ts";
@@ -47,15 +46,10 @@ export function withoutFailure(entries: readonly Entry[], { failed = [] }: Retri
   );
 }
 
-/** An entry that a retry has struck. */
-export type Struck<V> = Entry<V> & {
-  /** The position of the `run.retried` that struck it. */
-  readonly struck: number;
-};
-
 interface Retakable {
   readonly entries: Entry[];
-  readonly struck: readonly Struck<Json>[];
+  /** What retries have struck so far. */
+  readonly struck: readonly Entry[];
   readonly state: RunState;
 }
 
