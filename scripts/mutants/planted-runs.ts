@@ -229,6 +229,17 @@ const warm: readonly PlantedBug[] = [
     seenBy: { test: "packages/core/test/inspect/view.test.ts", because: "no view is made in a simulation" },
   },
   {
+    name: "sums-without-struck-attempts",
+    breaks: "view.3",
+    find: "const work = [...struck, ...rows].filter",
+    replace: "const work = [...rows].filter",
+    why: "Money that was spent before a retry is missing from every sum.",
+    seenBy: {
+      test: "packages/core/test/inspect/view-struck.test.ts",
+      because: "no view is made in a simulation",
+    },
+  },
+  {
     name: "a-replay-that-asks-for-nothing",
     breaks: "tools.1",
     find: "    seen = seenAt(replayEnd);\n",

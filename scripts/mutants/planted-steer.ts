@@ -34,6 +34,17 @@ export const plantedInSteering: readonly PlantedBug[] = [
     seenBy: { test: retryTest, because: "simulated readers of a failed run have ended" },
   },
   {
+    name: "a-retry-that-forgets",
+    breaks: "taken-back.2",
+    find: "struck: [...struck, ...gone]",
+    replace: "struck",
+    why: "A failure that was retried, and what it cost, is shown nowhere.",
+    seenBy: {
+      test: "packages/core/test/inspect/view-struck.test.ts",
+      because: "no simulation reads what was struck",
+    },
+  },
+  {
     name: "deadline-goes-first",
     breaks: "deadline.1",
     find: "if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();\n    const failing",
