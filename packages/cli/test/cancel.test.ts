@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createApp } from "@durable/core";
+import { createApp, type Workflow } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { job, order, patient } from "./fixtures/refunds.ts";
@@ -15,18 +15,18 @@ const code = fileURLToPath(new URL("fixtures/refunds.ts", import.meta.url));
 const all = ["cancel", "--workflow", "job", "--status", "suspended", "--yes", "--app", code];
 
 /** A folder with parked runs. */
-async function parked(...runs: readonly (readonly [typeof job, string])[]): Promise<Project> {
+async function parked(...runs: readonly (readonly [Workflow<unknown, unknown>, string])[]): Promise<Project> {
   const project = new Project();
   onTestFinished(() => project.remove());
   const storage = new SqliteStorage(journalOf(project));
-  const app = createApp({ storage, workflows: [job, order, patient] });
-  for (const [flow, id] of runs) await app.start(flow.name, undefined, { id, drive: false });
+  const app = createApp({ storage, workflows: [job, order, patient], bind: false });
+  for (const [flow, id] of runs) await app.start(flow, undefined, { id, drive: false });
   await app.sweep();
   await storage.close();
   return project;
 }
 
-function jobs(count: number): [typeof job, string][] {
+function jobs(count: number): [Workflow<unknown, unknown>, string][] {
   return Array.from({ length: count }, (_, i) => [job, `j${i}`]);
 }
 

@@ -1,11 +1,11 @@
-import { createApp, durable } from "@durable/core";
+import { createApp, durable, type Duration } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { failureOf, lab, outputOf, pause, sqliteLab, tokenOf } from "../support/behaviour-lab.ts";
 
 /** Waits for an answer, or for a message. */
 const flows = {
-  suspend: (timeout: string) => durable("waits", (ctx) => ctx.suspend("ok", { timeout, fallback: "late" })),
-  receive: (timeout: string) => durable("waits", (ctx) => ctx.receive("ok", { timeout, fallback: "late" })),
+  suspend: (timeout: Duration) => durable("waits", (ctx) => ctx.suspend("ok", { timeout, fallback: "late" })),
+  receive: (timeout: Duration) => durable("waits", (ctx) => ctx.receive("ok", { timeout, fallback: "late" })),
 };
 
 describe.each(["suspend", "receive"] as const)("the timeout of ctx.%s", (kind) => {
