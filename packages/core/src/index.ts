@@ -23,6 +23,7 @@ export type {
   Branch,
   CleanUp,
   Context,
+  ChildOptions,
   DeadlineOptions,
   GroupOptions,
   MapOptions,

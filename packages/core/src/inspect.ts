@@ -5,7 +5,8 @@
  */
 
 import type { App } from "./app.ts";
-import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
+import type { ReplayEnd } from "./engine/stop.ts";
+import { vanishedWait } from "./engine/waits.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";

@@ -129,20 +129,20 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
   }
 }
 
-/** A step without options. Its work sees the context in which the step was called. */
+/** A step whose work sees the context in which it was called. */
 function small<T>(
   name: string,
   ctx: Context,
   { environment, runId, place }: Frame,
   work: (info: StepInfo) => T | Promise<T>,
+  options: { readonly was?: null } = {},
 ): Promise<T> {
-  return atPlace(place, () =>
-    // Whether the result can be recorded is known where the work is.
-    ctx.step(name, (info): unknown => {
-      environment.begins(runId, place);
-      return work(info);
-    }),
-  ) as Promise<T>;
+  // Whether the result can be recorded is known where the work is.
+  const begins = (info: StepInfo): unknown => {
+    environment.begins(runId, place);
+    return work(info);
+  };
+  return atPlace(place, () => ctx.step(name, begins, options)) as Promise<T>;
 }
 
 function childFrame(frame: Frame, index: number): Frame {
@@ -271,7 +271,9 @@ async function ask(node: Tree & { kind: "suspend" }, ctx: Context, frame: Frame)
     ...(node.was === undefined ? {} : { was: node.was }),
     note: node.checked ? "checked" : "free",
   });
-  if (node.mailed) await small(`mail ${node.name}`, ctx, frame, () => environment.mail(wait.token));
+  // A renamed wait is mailed once more.
+  const isNew = node.was === undefined ? {} : { was: null };
+  if (node.mailed) await small(`mail ${node.name}`, ctx, frame, () => environment.mail(wait.token), isNew);
   return wait;
 }
 

@@ -55,13 +55,19 @@ export interface GroupOptions {
   readonly name?: string | undefined;
 }
 
-/** Options of `ctx.race` and `ctx.child`, which `ctx.parallel` and `ctx.map` have as well. */
+/** Options of `ctx.race`, which `ctx.child`, `ctx.parallel` and `ctx.map` have as well. */
 export interface DeadlineOptions extends GroupOptions {
   /**
    * How long the call may take, from its start. When it passes, the call rejects with code `deadline`, its
    * branches are given up, and the child is cancelled.
    */
   readonly deadline?: Duration | undefined;
+}
+
+/** Options of `ctx.child`. */
+export interface ChildOptions extends DeadlineOptions {
+  /** The name of the call in an earlier version of the code: its child is kept. `null`: it is new. */
+  readonly was?: string | null | undefined;
 }
 
 /** Options of `ctx.parallel`. */
@@ -205,7 +211,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
    */
   child<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
-    ...args: Arguments<Input, DeadlineOptions>
+    ...args: Arguments<Input, ChildOptions>
   ): Promise<Output>;
   /**
    * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;

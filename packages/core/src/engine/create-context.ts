@@ -8,6 +8,7 @@ import type {
   Branches,
   CleanUp,
   Context,
+  ChildOptions,
   DeadlineOptions,
   GroupOptions,
   MapOptions,
@@ -75,11 +76,11 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     ...mailOf(engine, scope, parts.messages),
     ...groupsOf(engine, scope, branch),
-    child: (workflow: AnyChild, input?: unknown, options: DeadlineOptions = {}) => {
-      assertOptions(options, "name deadline", "ctx.child");
+    child: (workflow: AnyChild, input?: unknown, options: ChildOptions = {}) => {
+      assertOptions(options, "name deadline was", "ctx.child");
       const given = givenTo(engine, "child", workflow, input);
-      const { name = given.definition.name, deadline } = options;
-      return child(engine, { scope, name }, { ...given, deadline });
+      const { name = given.definition.name, deadline, was } = options;
+      return child(engine, { scope, name }, { ...given, deadline, was });
     },
     spawn: (workflow: AnyChild, input?: unknown, options: SpawnOptions = {}) =>
       spawn(engine, scope, givenTo(engine, "spawn", workflow, input), options),

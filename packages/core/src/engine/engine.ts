@@ -40,6 +40,7 @@ import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Placement } from "./placement.ts";
+import type { Rename } from "./renames.ts";
 import { Timers } from "./timers.ts";
 
 /** How long replay waits for the call of an uncalled settlement, once per drive. */
@@ -70,6 +71,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** Called once per drive, when nothing is left to replay. */
   #onReplayEnd: OnReplayEnd | null = null;
   #graceSpent = false;
+  #imagined = 0;
   readonly #signal = new Signal();
 
   constructor(options: EngineOptions) {
@@ -124,8 +126,15 @@ export class Engine implements ReplayEnd, CallEngine {
   write(fact: Fact<Json>): void {
     if (!this.#mayWrite(fact)) return;
     if (fact.kind === "cleanup.opened") this.#fresh.registered = fact.key;
-    this.#outbox.push(fact);
+    if (this.calls.inspects && "kept" in fact) this.#imagine(fact);
+    else this.#outbox.push(this.#changes.marked(fact));
     this.wake();
+  }
+
+  /** A replay that writes nothing sees a kept outcome as if it were recorded. */
+  #imagine(fact: Fact<Json>): void {
+    const seq = this.journal.seq + ++this.#imagined;
+    this.replay.learn({ ...fact, seq, at: this.world.now(), outside: false });
   }
 
   writeWithNext(fact: Fact<Json>): void {
@@ -178,6 +187,21 @@ export class Engine implements ReplayEnd, CallEngine {
 
   get finished(): boolean {
     return this.ending.finish !== null;
+  }
+
+  /** What the code did is undone. */
+  get undoing(): boolean {
+    return this.ending.undo !== null;
+  }
+
+  get unsure(): Iterable<Rename> {
+    return this.#changes.unsure.values();
+  }
+
+  preview(): boolean {
+    const known = this.#imagined;
+    this.#fresh.list = this.#changes.judge(this.#fresh.list, "at once") ?? [];
+    return this.#imagined > known;
   }
 
   get thrown(): Finish["thrown"] {
@@ -368,7 +392,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
     const park = parkOf(this);
-    if (park instanceof DurableError) return this.block(park);
+    if (park instanceof DurableError) return this.#changes.isStill ? this.block(park) : this.#pause();
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);
   }

@@ -24,6 +24,8 @@ export interface Call {
   readonly settled: boolean;
   /** Its start is recorded before its work begins. */
   readonly announced?: boolean;
+  /** How it was made. */
+  readonly entered: Entered;
   /** Its name comes from its content. */
   readonly byContent?: ByContent | undefined;
   /** Hands the recorded outcome to the workflow. */
@@ -49,8 +51,12 @@ export interface Asked {
   readonly name: string;
   /** Declared input in its recorded form, or null. */
   readonly input: string | null;
-  /** A name this step had in an earlier version of the code. */
-  readonly was?: string | undefined;
+  /** A name that the call had in an earlier version of the code; `null` for one that is new. */
+  readonly was?: string | null | undefined;
+  /** Its name comes from its content. */
+  readonly byContent?: ByContent | undefined;
+  /** What it does, if a rename can be known by the source text. */
+  readonly work?: ((info: never) => unknown) | undefined;
   /** The engine makes the call, not the workflow. */
   readonly own?: true;
 }
@@ -62,6 +68,10 @@ export interface Entered {
   readonly record: KeyRecord | undefined;
   /** Made after the code awaited something other than ctx. */
   readonly foreign: boolean;
+  readonly asked?: Asked;
+  /** `past` of its scope, and how far the code had come, when the call was made. */
+  readonly past?: number;
+  readonly reached?: number;
 }
 
 export class CallRegistry {
@@ -72,7 +82,7 @@ export class CallRegistry {
   readonly #closed = new Set<string>();
   readonly #rejected: { readonly key: string; readonly promise: CallPromise<unknown> }[] = [];
   readonly #world: World;
-  readonly #inspects: boolean;
+  readonly inspects: boolean;
   #foreignSeen = false;
   /** Positions of messages that a receive has taken, and whose verdict may not be durable yet. */
   readonly #taken = new Set<number>();
@@ -82,7 +92,7 @@ export class CallRegistry {
     this.#runId = runId;
     this.#replay = replay;
     this.#world = world;
-    this.#inspects = inspects;
+    this.inspects = inspects;
   }
 
   /** Assigns the key and checks it against the record; a mismatch is returned, never thrown at user code. */
@@ -93,7 +103,9 @@ export class CallRegistry {
     // A renamed step may have taken over the record of this name, so the next free count is used.
     while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, what));
     const key = this.#recordedKey(own, count, asked);
-    if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
+    // Equal content gives equal questions: they are numbered in the order in which they are asked.
+    const isTimed = !inTurn && asked.byContent === undefined;
+    if (isTimed && scope.flight(name, 0) > 0) return this.#foreign(key, name);
     const record = this.#replay.record(key);
     if (
       record !== undefined &&
@@ -101,12 +113,15 @@ export class CallRegistry {
     ) {
       return this.#diverged(key, record, asked);
     }
-    if (!inTurn && !this.#foreignSeen) {
+    if (isTimed && !this.#foreignSeen) {
       this.#foreignSeen = true;
       this.#world.warn(foreignWarning(this.#runId, key));
     }
     this.#replay.call(key);
-    return { key, after: this.#replay.delivered, record, foreign: !inTurn };
+    const { past } = scope;
+    const { reached } = this.#replay;
+    if (record !== undefined && !record.inserted) scope.past = Math.max(past, record.after);
+    return { key, after: this.#replay.delivered, record, foreign: !inTurn, asked, past, reached };
   }
 
   add(call: Call, name: string): void {
@@ -124,7 +139,7 @@ export class CallRegistry {
    */
   landed(call: Call, name: string): void {
     call.scope.flight(name, -1);
-    if (!this.#inspects) this.#byKey.delete(call.key);
+    if (!this.inspects) this.#byKey.delete(call.key);
   }
 
   /** The call failed; `promise` knows whether the code observes it. */
@@ -235,7 +250,7 @@ export class CallRegistry {
 
   /** The new name wins if it is recorded; otherwise the record of the old name is taken over, count for count. */
   #recordedKey(own: string, count: number, { scope, was }: Asked): string {
-    if (was === undefined || this.#replay.record(own) !== undefined) return own;
+    if (was === undefined || was === null || this.#replay.record(own) !== undefined) return own;
     const old = scope.keyOf(was, count);
     return this.#replay.record(old) !== undefined && !this.#replay.isCalled(old) ? old : own;
   }

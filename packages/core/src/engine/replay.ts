@@ -5,12 +5,14 @@
  * replay.2. The first settlement of a key is the only one.
  * replay.3. An answer that is recorded before its wait is held at once; any other settlement without a call is
  *     reported as uncalled, and held only when the engine calls `pass`.
+ * replay.4. What was recorded while an attempt of a stream was under way that was then lost, or failed, is no sign of
+ *     changed code: the code may have acted on words that no longer exist.
  */
 
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
-import { pathOf, stepAsked } from "../journal/keys.ts";
+import { isWithin, nameOf, pathOf, stepAsked } from "../journal/keys.ts";
 import { unreadOf, type Message } from "../journal/mailbox.ts";
 import { DurableError } from "../values/errors.ts";
 import { Heap } from "./heap.ts";
@@ -36,6 +38,16 @@ export interface KeyRecord {
   until: number | null;
   opened: boolean;
   settled: boolean;
+  /** When the call was first made, and the position of its first entry. */
+  readonly after: number;
+  readonly seq: number;
+  /** It has a result, or began and its outcome is not known. */
+  result: "known" | "unknown" | null;
+  /** See `Attempted` in entry.ts. */
+  work: string | null;
+  /** Its attempts have used tokens. */
+  metered: boolean;
+  inserted: boolean;
 }
 
 export class Replay {
@@ -45,16 +57,22 @@ export class Replay {
   readonly #unjudged = new Map<string, Set<number>>();
   readonly #queue: Settlement[] = [];
   readonly #called = new Set<string>();
+  /** Recorded keys that the code has not asked for. */
+  readonly #unasked = new Set<string>();
+  /** Attempts of streams that were lost: what is recorded from one position to another is no sign of changed code. */
+  readonly #lost: { readonly path: string; readonly from: number; readonly to: number }[] = [];
+  /** Streams whose latest attempt has no end, and the position of its first entry. */
+  readonly #streaming = new Map<string, number>();
   readonly #held = new Map<string, Settlement>();
   /** Held settlements whose call has been made since, by position. */
   readonly #ready = new Heap<Settlement>();
   #cursor = 0;
   /** Keys whose outcome another key took over, because the code was changed. */
   readonly keptBy = new Map<string, string>();
-  /** A kept outcome counts as if it had been recorded where it was at first. */
+  /** A kept outcome counts as if it had been recorded where it was at first, an inserted one where its call was made. */
   readonly #ranks = new Map<number, number>();
   /** Highest rank delivered. */
-  #reached = 0;
+  reached = 0;
   /** Highest position delivered. */
   delivered = 0;
   /** Highest time among what was delivered: the run's own clock. */
@@ -80,8 +98,7 @@ export class Replay {
   }
 
   #learnCall(entry: Extract<Entry, { key: string }>): void {
-    const record = this.#records.get(entry.key) ?? newRecord(callKind(entry));
-    this.#records.set(entry.key, record);
+    const record = this.#records.get(entry.key) ?? this.#newRecord(entry);
     if ("input" in entry && entry.input !== undefined) record.input = entry.input;
     if ("branches" in entry) record.input = branchesInput(entry.branches);
     if ("topic" in entry && entry.topic !== undefined) record.input = entry.topic;
@@ -93,6 +110,7 @@ export class Replay {
       record.started = entry.attempt === 0 ? null : entry.at;
     }
     if (entry.kind === "cleanup.started") record.started = entry.at;
+    noteResult(record, entry);
     if (entry.kind === "attempt.failed") {
       record.failures += 1;
       record.retryAt = entry.retryAt;
@@ -102,9 +120,10 @@ export class Replay {
       this.call(entry.kept);
       this.keptBy.set(entry.kept, entry.key);
       const { kept } = entry;
-      this.#ranks.set(entry.seq, this.#rank(this.#queue.find(({ key }) => key === kept)?.seq ?? 0));
+      this.#ranks.set(entry.seq, this.rank(this.#queue.find(({ key }) => key === kept)?.seq ?? 0));
     }
     if ("attempt" in entry && entry.attempt > record.attempt) {
+      if (record.kind === "stream") this.#stream(entry);
       record.attempt = entry.attempt;
       record.chunks = noChunks;
     }
@@ -118,8 +137,32 @@ export class Replay {
     if (entry.kind === "suspend.rejected") this.#unjudged.get(entry.wait)?.delete(entry.answer);
     if (isSettlement(entry) && !record.settled) {
       record.settled = true;
+      if (record.inserted) this.#ranks.set(entry.seq, this.rank(entry.after));
+      if (record.kind === "stream") this.#streamed(entry);
       this.#queue.push(entry);
     }
+  }
+
+  #newRecord(entry: Extract<Entry, { key: string }>): KeyRecord {
+    const record = newRecord(callKind(entry), entry);
+    this.#records.set(entry.key, record);
+    if (!this.#called.has(entry.key)) this.#unasked.add(entry.key);
+    return record;
+  }
+
+  /** The first entry of an attempt of a stream: the one before it is over. */
+  #stream({ key, seq }: { readonly key: string; readonly seq: number }): void {
+    const from = this.#streaming.get(key);
+    if (from !== undefined) this.#lost.push({ path: pathOf(key), from, to: seq });
+    this.#streaming.set(key, seq);
+  }
+
+  /** A stream has its outcome. The words of one that failed are gone, too. */
+  #streamed({ kind, key, seq }: Settlement): void {
+    const from = this.#streaming.get(key);
+    if (kind === "stream.failed" && from !== undefined)
+      this.#lost.push({ path: pathOf(key), from, to: seq });
+    this.#streaming.delete(key);
   }
 
   record(key: string): KeyRecord | undefined {
@@ -138,6 +181,7 @@ export class Replay {
   /** The workflow asked for this key. */
   call(key: string): void {
     this.#called.add(key);
+    this.#unasked.delete(key);
     const held = this.#held.get(key);
     if (held === undefined) return;
     this.#held.delete(key);
@@ -174,8 +218,35 @@ export class Replay {
   /** Recorded outcomes in a branch that the code could have asked for by now, and has not. */
   unclaimed(path: string): Settlement[] {
     return [...this.#held.values()].filter(
-      ({ key, after }) => this.#rank(after) <= this.#reached && pathOf(key) === path,
+      ({ key, after, seq }) =>
+        this.rank(after) <= this.reached && pathOf(key) === path && !this.#isLost(key, seq),
     );
+  }
+
+  /** Recorded calls of a branch that the code has not asked for, the first one first. */
+  *unasked(path: string): Generator<readonly [key: string, record: KeyRecord]> {
+    for (const key of this.#unasked) {
+      const record = this.#records.get(key);
+      if (record !== undefined && pathOf(key) === path && !this.#isLost(key, record.seq)) yield [key, record];
+    }
+  }
+
+  /** True when a call of another name has the same source text. */
+  sharesWork(source: string, name: string): boolean {
+    for (const [key, { work }] of this.#records) if (work === source && nameOf(key) !== name) return true;
+    return false;
+  }
+
+  /** The code has asked for all that is recorded. */
+  get isAsked(): boolean {
+    return this.#unasked.size === 0;
+  }
+
+  #isLost(key: string, seq: number): boolean {
+    const isIn = (path: string): boolean => path === "" || isWithin(key, path);
+    if (this.#lost.some(({ path, from, to }) => from < seq && seq < to && isIn(path))) return true;
+    for (const [stream, from] of this.#streaming) if (from < seq && isIn(pathOf(stream))) return true;
+    return false;
   }
 
   /** A settlement is delivered. */
@@ -183,10 +254,11 @@ export class Replay {
     this.delivered = Math.max(this.delivered, seq);
     // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
     if (stepAsked(key) === null) this.clock = Math.max(this.clock, at);
-    this.#reached = Math.max(this.#reached, this.#rank(seq));
+    this.reached = Math.max(this.reached, this.rank(seq));
   }
 
-  #rank(seq: number): number {
+  /** Where a position stands in the order of the code. */
+  rank(seq: number): number {
     return this.#ranks.get(seq) ?? seq;
   }
 
@@ -207,8 +279,26 @@ export class Replay {
 /** Shared by all keys that have none, which are nearly all. */
 const noChunks: KeyRecord["chunks"] = [];
 
-function newRecord(kind: CallKind): KeyRecord {
+/** The result of a call, or that it has begun; and what a rename of it is known by. */
+function noteResult(record: KeyRecord, entry: Extract<Entry, { key: string }>): void {
+  const { kind } = entry;
+  if (entry.inserted === true) record.inserted = true;
+  if ("usage" in entry && entry.usage !== undefined) record.metered = true;
+  if ("work" in entry && entry.work !== undefined) record.work = entry.work;
+  if (kind === "step.started") record.result = entry.attempt === 0 ? null : "unknown";
+  if (kind === "child.opened" || kind === "spawn.opened") record.result = "unknown";
+  if (kind.endsWith(".failed") || kind === "child.closed") record.result = null;
+  if (kind.endsWith(".completed") || kind === "spawn.started") record.result = "known";
+}
+
+function newRecord(kind: CallKind, { after, seq }: { after: number; seq: number }): KeyRecord {
   return {
+    after,
+    seq,
+    result: null,
+    work: null,
+    metered: false,
+    inserted: false,
     kind,
     input: null,
     failures: 0,

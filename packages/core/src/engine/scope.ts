@@ -21,6 +21,8 @@ export class Scope {
   #inContext: InContext | null = null;
   #reason: { readonly value: unknown } | null = null;
   #closed = false;
+  /** Of the recorded calls that the code has asked for here: when the latest was first made. */
+  past = -1;
 
   constructor(path = "", parent: Scope | null = null) {
     this.path = path;

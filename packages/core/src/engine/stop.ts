@@ -3,22 +3,22 @@
 import type { Fact, Leftovers } from "../journal/entry.ts";
 import type { RunState } from "../journal/fold.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { nameOf } from "../journal/keys.ts";
 import type { Keyring } from "../journal/tokens.ts";
 import type { Owner } from "../ports/async-context.ts";
 import type { World } from "../ports/world.ts";
-import { decode } from "../values/codec/decode.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
-import { DurableError, describeError } from "../values/errors.ts";
+import { DurableError } from "../values/errors.ts";
 import type { Defaults, Permits } from "./definition.ts";
 import type { Children } from "./child-runs.ts";
 import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
+import type { Rename } from "./renames.ts";
 import type { Replay } from "./replay.ts";
 import type { Timers } from "./timers.ts";
+import { goneAtPark, unreachedWaits, vanishedWait } from "./waits.ts";
 
 /** Why a drive ended. The outcome of the run is in the journal. `continued`: the next chapter has begun. */
 export type Stop =
@@ -73,6 +73,10 @@ export interface ReplayEnd {
   /** The error that ended the workflow function, if there was one. */
   readonly thrown?: { readonly value: unknown } | undefined;
   block(error: DurableError): void;
+  /** For a replay that writes nothing: judges the calls that would begin. True when the code goes on with kept outcomes. */
+  preview(): boolean;
+  /** Calls that may be recorded ones under another name, and would run. */
+  readonly unsure: Iterable<Rename>;
 }
 /** `again`: another writer appended first, and the workflow has not seen those entries yet. */
 export type OnReplayEnd = (replayEnd: ReplayEnd) => Promise<"go on" | "leave" | "again">;
@@ -156,20 +160,20 @@ type Park = Fact<Json> & { kind: "run.suspended" };
 const foreignMs = 30_000;
 
 /**
- * The park of a run that only waits. If an answer is there that the code has not reached, its wait is behind a foreign
- * await, and the run is checked again later; or its name was changed or its call removed: `diverged`. If it were parked for
- * good, the run would keep the answer for ever.
+ * The park of a run that only waits; `diverged` when an open wait is gone, so that the run would keep its answer for ever. If
+ * an answer is there whose wait the code has not reached, and may reach, the run is checked again later.
  */
 export function parkOf(
   run: Answerable & { readonly timers: Pick<Timers, "stops">; readonly world: World },
 ): Park | DurableError {
   const { wakeAt, recheckAt } = run.timers.stops();
-  const waits = run.journal.state.openWaits({ answered: true });
-  const missed = waits.find(({ answers, opened }) => answers.length > 0 && isUnreached(run, opened.key));
-  if (missed !== undefined && !run.calls.mayReach(missed.opened))
-    return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
-  const look =
-    missed === undefined ? recheckAt : Math.min(recheckAt ?? Infinity, run.world.now() + foreignMs);
+  const gone = goneAtPark(run);
+  if (gone !== null) {
+    const waits = run.calls.unfinished("suspend");
+    return vanishedWait(run.journal.runId, gone.key, { waits });
+  }
+  const missed = unreachedWaits(run).some(({ isAnswered }) => isAnswered);
+  const look = missed ? Math.min(recheckAt ?? Infinity, run.world.now() + foreignMs) : recheckAt;
   return { kind: "run.suspended", wakeAt, ...(look === null ? {} : { look }) };
 }
 
@@ -189,12 +193,9 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   const { runId } = run.journal;
   const { abandoned: late } = finish;
   if (late !== undefined) return finish.fact(late.length === 0 ? {} : { abandoned: late });
-  const unreached = (key: string): boolean => isUnreached(run, key);
-  const vanished = run.journal.state
-    .openWaits({ answered: true })
-    .find(({ opened }) => unreached(opened.key));
+  const [vanished] = unreachedWaits(run);
   if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, { ...finish, finished: true });
-  const orphans = run.replay.orphans().filter(unreached);
+  const orphans = run.replay.orphans().filter((key) => !run.replay.isCalled(key) && !run.calls.isClosed(key));
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
   const unawaited = run.calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
@@ -202,32 +203,6 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));
-}
-
-/** The code has not called this key, and no lost branch explains it. */
-function isUnreached(run: Answerable, key: string): boolean {
-  return !run.replay.isCalled(key) && !run.calls.isClosed(key);
-}
-
-/** The code ended, or only waits for other answers. `thrown` is the error that ended it, if there was one. */
-export function vanishedWait(
-  runId: string,
-  key: string,
-  { finished, thrown }: Pick<ReplayEnd, "finished" | "thrown">,
-): DurableError {
-  const name = nameOf(key);
-  const where = `error of run ${runId}`;
-  const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
-  const ended = thrown === undefined ? "ended" : `failed (${describeError(thrown.value)})`;
-  const end = finished ? ended : "waits";
-  return new DurableError(
-    "diverged",
-    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, pass { was: "${name}" } if it was renamed, or fork the run; then advance it again.`,
-    {
-      ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
-      details: { key, recorded: { kind: "suspend" }, asked: null },
-    },
-  );
 }
 
 function orphanWarning(runId: string, orphans: readonly string[]): string {

@@ -52,6 +52,8 @@ export interface Edit<V> {
 interface Called {
   readonly key: string;
   readonly after: number;
+  /** The code was changed: the call was new, and came before recorded calls of its branch. */
+  readonly inserted?: true;
 }
 
 interface Attempted extends Called {
@@ -63,6 +65,11 @@ interface Attempted extends Called {
   readonly usage?: readonly Usage[];
   /** The call took over the outcome of this key, because the code was changed. */
   readonly kept?: string;
+  /**
+   * With a result: `key` when the work read its idempotency key, `content` when the name comes from the content, or a
+   * fingerprint of the source text of the work. A rename is known by it.
+   */
+  readonly work?: string;
 }
 
 /** The parent of a child run, and the call there that receives its end. */

@@ -23,6 +23,7 @@ export async function replay(
   const below = { drive: pending<never>, spawn: pending<never>, wake: () => {} };
   const execution = await Execution.begin(host, definition, { journal, lease }, below);
   const onReplayEnd: OnReplayEnd = async (replayEnd) => {
+    if (replayEnd.preview()) return "again";
     await inspect(replayEnd);
     return "leave";
   };

@@ -11,9 +11,10 @@ import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { acquire } from "./create.ts";
 import { advance, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
 import { codeOf } from "./replay.ts";
-import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
+import type { OnReplayEnd, ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
+import { vanishedWait, type Passing } from "../engine/waits.ts";
 import { writeFact } from "../journal/batch.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import type { WaitState } from "../journal/fold.ts";
@@ -231,7 +232,7 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   if (call?.scope.closed === true) return { status: "expired" };
   const { opened } = journal.state.wait(answer.wait);
   if (call === undefined && opened !== null && hasVanished(engine, opened)) {
-    engine.block(vanishedWait(journal.runId, opened.key, engine));
+    engine.block(vanishedWait(journal.runId, opened.key, passing(engine)));
     return null;
   }
   const isKnown = call instanceof SuspendCall && call.topic === undefined;
@@ -241,6 +242,11 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   if ("status" in fact) return fact;
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
   return appended.kind === "landed" ? { status: "accepted" } : "again";
+}
+
+/** Where the code is instead. */
+function passing({ finished, thrown, calls }: ReplayEnd): Passing {
+  return finished ? { finished, thrown } : { waits: calls.unfinished("suspend") };
 }
 
 /** The code has no call for the wait, and will not make it: it has ended, or only waits for other answers. */

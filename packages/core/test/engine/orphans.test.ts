@@ -22,9 +22,9 @@ const drafts =
 describe("a renamed step", () => {
   const before: Code = async (ctx, say) => [await say("draft"), await ctx.suspend("review")];
 
-  test("runs under its new name, and the old result is an orphan", async () => {
+  test("with `was: null`, runs under its new name, and the old result is an orphan", async () => {
     const { at, output, ran, orphans } = await changed(before, async (ctx, say) => [
-      await say("write"),
+      await say("write", { was: null }),
       await ctx.suspend("review"),
     ]);
     expect(output).toEqual(["write2", "yes"]);

@@ -30,11 +30,11 @@ describe("an open wait that the code has under another name", () => {
     const before = await at.bytes();
     const refused = at.world.run(at.flow(approval()).resume(token, "yes"));
     await expect(refused).rejects.toThrowErrorMatchingInlineSnapshot(
-      `[DurableError: Run order-1 does not fit this code: the code waits without reaching the open suspend point "review". Restore ctx.suspend("review"), pass { was: "review" } if it was renamed, or fork the run; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
+      `[DurableError: Run order-1 does not fit this code: the code waits for "approval" without reaching the open suspend point "review". If "approval" is new and comes first, answer it first: an advance opens it. Restore ctx.suspend("review"), pass { was: "review" } if it was renamed, or fork the run; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
     );
     await expect(at.world.run(at.app(approval()).resume(token, "yes"))).rejects.toMatchObject({
       code: "diverged",
-      details: { key: "review", recorded: { kind: "suspend" }, asked: null },
+      details: { key: "review", recorded: { kind: "suspend" }, asked: "approval" },
     });
     expect(await at.bytes()).toEqual(before);
     expect(at.ran()).toEqual([]);
@@ -66,7 +66,7 @@ describe("an open wait that the code has under another name", () => {
     for (const outcome of [await at.run(approval()), await at.world.run(at.app(approval()).advance(runId))]) {
       const error = blockedError(outcome);
       expect(error.code).toBe("diverged");
-      expect(error.message).toContain('waits without reaching the open suspend point "review"');
+      expect(error.message).toContain('waits for "approval" without reaching the open suspend point "review"');
       expect(error.message).toContain('pass { was: "review" }');
     }
     expect(await at.bytes()).toEqual(before);

@@ -29,6 +29,7 @@ function callOf(due: () => void = () => {}): Call {
     settled: false,
     scope: new Scope(),
     after: 0,
+    entered: { key: "k", after: 0, record: undefined, foreign: false },
     settle: () => {},
     begin: () => {},
     due,

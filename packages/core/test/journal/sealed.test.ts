@@ -15,7 +15,7 @@ const canary = "Canary of 4711 4711 4711 4711";
 const clear = new Set(
   (
     "kind at took attempt key after wait runId workflow version childOf parent label ancestry cuts base retryAt stream " +
-    "from count firstAt usage child until schema expiresAt answerId answer branches wakeAt look unneeded orphans abandoned unawaited nonce"
+    "from count firstAt usage child until schema expiresAt answerId answer branches wakeAt look unneeded work inserted orphans abandoned unawaited nonce"
   ).split(" "),
 );
 const isSealed = (value: unknown): boolean =>

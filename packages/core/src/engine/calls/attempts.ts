@@ -20,6 +20,7 @@ import type { CallEngine } from "./call.ts";
 import type { Permit } from "../definition.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
+import { sourceOf } from "../renames.ts";
 import type { Call } from "../registry.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
@@ -46,7 +47,7 @@ export interface StepInfo {
 }
 
 /** The step or stream that the attempts belong to. */
-interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope"> {
+interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope" | "entered" | "announced"> {
   readonly after: number;
   readonly where: string;
   /** Schedules a call of `due`, unless the scope is closed before. */
@@ -144,13 +145,23 @@ export class Attempts {
         ? this.#performed(info, attempted)
         : this.#bounded(info, attempted, timeoutMs));
       if (timeoutMs === null) info.leave();
-      this.#engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
+      this.#engine.write({ ...fact, ...info.used, ...this.#known(info) });
     } catch (thrown) {
       if (timeoutMs === null) info.leave();
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
     return info.used;
+  }
+
+  /** What a rename of the call is known by, unless its start or its usage says that it was paid for. */
+  #known({ keyed, used }: Info): { readonly work?: string } {
+    const { byContent, work } = this.#call.entered.asked ?? {};
+    if (byContent !== undefined) return { work: "content" };
+    if (used !== undefined || this.#call.announced === true) return {};
+    if (keyed) return { work: "key" };
+    const source = work === undefined ? null : sourceOf(work);
+    return source === null ? {} : { work: source };
   }
 
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
@@ -225,6 +236,8 @@ export class Info implements StepInfo {
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
   over = false;
+  /** The work has read its idempotency key. */
+  keyed = false;
 
   constructor(engine: Pick<CallEngine, "journal" | "world">, key: string, attempt: number, scope: Scope) {
     this.#engine = engine;
@@ -239,6 +252,7 @@ export class Info implements StepInfo {
 
   get idempotencyKey(): string {
     const { runId, nonce } = this.#engine.journal;
+    this.keyed = true;
     return idempotencyKeyOf(runId, this.key, nonce);
   }
 

@@ -68,7 +68,6 @@ export interface CallParts {
   readonly scope: Scope;
   readonly name: string;
   readonly entered: Entered;
-  readonly byContent?: ByContent | undefined;
 }
 
 export abstract class KeyedCall<P extends CallParts, T> implements Call {
@@ -99,8 +98,12 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     return `${what} "${this.key}" of run ${this.engine.journal.runId}`;
   }
 
+  get entered(): Entered {
+    return this.parts.entered;
+  }
+
   get byContent(): ByContent | undefined {
-    return this.parts.byContent;
+    return this.parts.entered.asked?.byContent;
   }
 
   get promise(): CallPromise<T> {

@@ -41,11 +41,12 @@ export function child(
     readonly input: Json;
     readonly fingerprint: string;
     readonly deadline?: Duration | undefined;
+    readonly was?: string | null | undefined;
   },
 ): Promise<unknown> {
   const { scope, name } = place;
   const input = `workflow ${given.definition.name}, input ${given.fingerprint}`;
-  const entered = engine.enter({ scope, kind: "child", name, input });
+  const entered = engine.enter({ scope, kind: "child", name, input, was: given.was });
   if (entered === null) return pending();
   const call = new ChildCall(engine, "child", { scope, name, entered, declared: input, ...given });
   call.closeWithScope();

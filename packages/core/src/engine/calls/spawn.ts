@@ -32,6 +32,8 @@ export interface SpawnOptions {
    * `leave` by default.
    */
   readonly onParentEnd?: "leave" | "cancel" | undefined;
+  /** The name of the call in an earlier version of the code: the run that it spawned is kept. `null`: it is new. */
+  readonly was?: string | null | undefined;
 }
 
 /** A run that was spawned. */
@@ -48,10 +50,10 @@ export function spawn(
   given: Given,
   options: SpawnOptions,
 ): Promise<SpawnedRun> {
-  assertOptions(options, "name id ifExists onParentEnd", "ctx.spawn");
-  const { name = given.definition.name } = options;
+  assertOptions(options, "name id ifExists onParentEnd was", "ctx.spawn");
+  const { name = given.definition.name, was } = options;
   const declared = `workflow ${given.definition.name}, input ${given.fingerprint}`;
-  const entered = engine.enter({ scope, kind: "spawn", name, input: declared });
+  const entered = engine.enter({ scope, kind: "spawn", name, input: declared, was });
   if (entered === null) return pending();
   return new SpawnCall(engine, "spawn", { scope, name, entered, ...given, declared, options }).promise;
 }

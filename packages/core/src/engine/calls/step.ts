@@ -39,8 +39,11 @@ export interface StepOptions {
   readonly input?: unknown;
   /** Checks, and may transform, what the work returns. */
   readonly schema?: StandardSchema | undefined;
-  /** The name of the step in an earlier version of the code: its recorded result is kept. */
-  readonly was?: string | undefined;
+  /**
+   * The name of the step in an earlier version of the code: its recorded result is kept. `null` says that the step is
+   * new work, and no recorded step under another name.
+   */
+  readonly was?: string | null | undefined;
   /** For a name that comes from the content of the work: what to do when the content was changed. */
   readonly byContent?: ByContent | undefined;
   /**
@@ -87,7 +90,7 @@ export function step(
   if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
   // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
   const onUncertain = checkedMode(mode ?? (compensate && "retry"), where);
-  const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
+  const entered = engine.enter({ scope, kind: "step", name, input, was: options.was, byContent, work });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
   const { limit } = options;
@@ -101,7 +104,6 @@ export function step(
     input,
     schema,
     onUncertain,
-    byContent,
     limit,
   };
   return new StepCall(engine, parts).promise;

@@ -36,8 +36,11 @@ export interface StreamOptions {
   readonly timeout?: Duration | undefined;
   /** What the chunks depend on. If the recorded input differs, the run is blocked instead of reusing them. */
   readonly input?: unknown;
-  /** The name of the stream in an earlier version of the code: what it recorded is kept. */
-  readonly was?: string | undefined;
+  /**
+   * The name of the stream in an earlier version of the code: what it recorded is kept. `null` says that the stream is
+   * new work.
+   */
+  readonly was?: string | null | undefined;
   /** For a name that comes from the content of the work: what to do when the content was changed. */
   readonly byContent?: ByContent | undefined;
 }
@@ -58,10 +61,10 @@ export function stream(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const entered = engine.enter({ scope, kind: "stream", name, input, was: options.was });
+  const { was, byContent } = options;
+  const entered = engine.enter({ scope, kind: "stream", name, input, was, byContent, work: producer });
   if (entered === null) return pending();
-  const { byContent } = options;
-  const parts = { scope, name, producer, entered, policy, timeoutMs, input, byContent };
+  const parts = { scope, name, producer, entered, policy, timeoutMs, input };
   return new StreamCall(engine, parts).promise;
 }
 

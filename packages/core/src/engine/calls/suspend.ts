@@ -39,8 +39,11 @@ export interface SuspendOptions {
   readonly fallback?: unknown;
   /** Data for the person or program that answers. */
   readonly note?: unknown;
-  /** The name of the suspend point in an earlier version of the code: its token and its answer are kept. */
-  readonly was?: string | undefined;
+  /**
+   * The name of the suspend point in an earlier version of the code: its token and its answer are kept. `null` says that
+   * it is new, and comes before the one that is open.
+   */
+  readonly was?: string | null | undefined;
 }
 
 /** The promise of a suspend point. It has the token that answers it. */
