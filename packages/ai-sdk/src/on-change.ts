@@ -33,16 +33,32 @@ export function byContent(ctx: Context, call: Call): ByContent | undefined {
   if (kind === undefined || !call.hashed || options.onChange === "ask") return undefined;
   return {
     isOne: (other) => byContentName.test(other),
-    choose: (unclaimed, calls) => {
+    choose: (unclaimed, calls, version) => {
       const same = unclaimed.filter((one) => one.name.startsWith(`${kind} `) && isAlike(one, call));
       const [only] = same;
       if (options.onChange === "keep" && same.length === 1 && calls === 1) return only?.key ?? null;
-      throw changed(ctx, call, only ?? unclaimed[0], options.onChange === "keep" ? same.length : null);
+      const qualify = options.onChange === "keep" ? same.length : null;
+      throw changed(ctx, call, only ?? unclaimed[0], { qualify, version });
     },
   };
 }
 
-function changed(ctx: Context, call: Call, old: Unclaimed | undefined, qualify: number | null): DurableError {
+/** What changes a prompt although the code is the same. */
+const moving = "a date, a random value, or memory that a tool changed. Use ctx.now() and ctx.random()";
+
+function causeOf(version: "same" | "other" | null): string {
+  if (version === "other") return "";
+  return version === "same"
+    ? ` The version of the code is the same, so the likely cause is ${moving}.`
+    : ` If the code is the same, the likely cause is ${moving}.`;
+}
+
+function changed(
+  ctx: Context,
+  call: Call,
+  old: Unclaimed | undefined,
+  { qualify, version }: { readonly qualify: number | null; readonly version: "same" | "other" | null },
+): DurableError {
   const { name } = call;
   const before = old === undefined ? null : questionIn(old.value());
   const named = before === null ? null : difference(before, call.question(), call.params);
@@ -53,7 +69,7 @@ function changed(ctx: Context, call: Call, old: Unclaimed | undefined, qualify: 
       : `${qualify === 0 ? "no" : "more than one"} pair of a call and a recorded answer qualifies for onChange: "keep", so pass onChange: "ask" to ask and pay again`;
   return new DurableError(
     "diverged",
-    `Run ${ctx.runId} does not fit this code: the model call "${name}" has no record, and the recorded call "${old?.key}" was not asked for.${first} Restore the code; or ${ways}; or fork the run from "${old?.key}". Then advance it again.`,
+    `Run ${ctx.runId} does not fit this code: the model call "${name}" has no record, and the recorded call "${old?.key}" was not asked for.${first}${causeOf(version)} Restore the code; or ${ways}; or fork the run from "${old?.key}". Then advance it again.`,
     { details: { key: old?.key ?? "", asked: name, difference: named } },
   );
 }

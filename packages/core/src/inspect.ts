@@ -6,7 +6,7 @@
 
 import type { App } from "./app.ts";
 import type { ReplayEnd } from "./engine/stop.ts";
-import { vanishedWait } from "./engine/waits.ts";
+import { goneAtPark, unreachedWaits, vanishedWait } from "./engine/waits.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";
@@ -60,9 +60,10 @@ export interface Replayed {
   readonly runId: string;
   /**
    * `same`: the code does what the journal says. `changed`: the run can continue, but the code does more, less or
-   * something else. `diverged`: the journal and the code do not fit together.
+   * something else. `unsure`: the code comes to something new before an open suspend point, and only once that is over
+   * it shows whether the suspend point is still there. `diverged`: the journal and the code do not fit together.
    */
-  readonly verdict: "same" | "changed" | "diverged";
+  readonly verdict: "same" | "changed" | "unsure" | "diverged";
   /** Why the run cannot continue with this code; `null` unless it diverged. */
   readonly error: DurableError | null;
   /** How many recorded outcomes the code asked for. */
@@ -73,6 +74,8 @@ export interface Replayed {
   readonly next: readonly { readonly key: string; readonly kind: string }[];
   /** Open suspend points that the code did not reach. */
   readonly unreached: readonly string[];
+  /** Calls that would run, and that may be recorded ones under another name: `old`. */
+  readonly unsure: readonly { readonly key: string; readonly kind: string; readonly old: string }[];
   /** How the workflow function ended; `null` when it did not. */
   readonly end: { readonly value: unknown } | { readonly error: unknown } | null;
   /** False when the run has ended and the code ends in another way, or not at all. */
@@ -111,18 +114,19 @@ export async function replayRun(app: App, runId: string, options: ReplayOptions 
       }
     },
   };
-  let seen: Seen = { delivered: 0, unused: [], next: [], unreached: [] };
+  let seen: Seen = { delivered: 0, unused: [], next: [], unreached: [], unsure: [] };
+  let waits: Waits = { error: null, isUnsure: false };
   const stop = await replay(host, definition, journal, (replayEnd) => {
     seen = seenAt(replayEnd);
+    if (recorded === null) waits = waitsAt(replayEnd);
   });
-  const [vanished] = end !== null && recorded === null ? seen.unreached : [];
-  const lost = vanished === undefined ? null : vanishedWait(runId, vanished, { finished: true });
-  const error = stop.kind === "blocked" ? stop.error : lost;
+  const error = stop.kind === "blocked" ? stop.error : waits.error;
   const endsAsRecorded =
     recorded === null || recorded.kind === "run.cancelled" || isEqual(end, endOf(recorded, runId));
   const more = recorded !== null && seen.next.length > 0;
   const changed = seen.unused.length > 0 || seen.unreached.length > 0 || more || !endsAsRecorded;
-  const verdict = error !== null ? "diverged" : changed ? "changed" : "same";
+  const fits = waits.isUnsure ? "unsure" : changed ? "changed" : "same";
+  const verdict = error !== null ? "diverged" : fits;
   return { runId, verdict, error, ...seen, end, endsAsRecorded };
 }
 
@@ -191,9 +195,32 @@ export function handOver(app: App): Promise<void> {
   return hostOf(app).handOver();
 }
 
-type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached">;
+type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached" | "unsure">;
 
-function seenAt({ journal, calls, replay: records }: ReplayEnd): Seen {
+interface Waits {
+  readonly error: DurableError | null;
+  readonly isUnsure: boolean;
+}
+
+/** What the engine will say about open waits: now, or once what is new is over. */
+function waitsAt(run: ReplayEnd): Waits {
+  const fresh = [...run.calls.all()].filter(
+    ({ kind, key, scope }) => !isGroup(kind) && !scope.closed && run.replay.record(key) === undefined,
+  );
+  const [first] = unreachedWaits(run).filter(({ opened }) => opened.foreign !== true);
+  if (first === undefined) return { error: null, isUnsure: false };
+  const { runId } = run.journal;
+  const { key } = first.opened;
+  const { finished, thrown } = run;
+  if (finished && fresh.length === 0)
+    return { error: vanishedWait(runId, key, { finished, thrown }), isUnsure: false };
+  const gone = finished || fresh.some(({ kind }) => kind !== "suspend") ? null : goneAtPark(run);
+  const waits = run.calls.unfinished("suspend");
+  if (gone !== null) return { error: vanishedWait(runId, gone.key, { waits }), isUnsure: false };
+  return { error: null, isUnsure: fresh.some(({ entered }) => entered.asked?.was !== null) };
+}
+
+function seenAt({ journal, calls, replay: records, unsure }: ReplayEnd): Seen {
   const all = [...calls.all()];
   const unsettled = all.filter(
     ({ key, kind, scope }) => !scope.closed && !isGroup(kind) && records.record(key)?.settled !== true,
@@ -206,6 +233,7 @@ function seenAt({ journal, calls, replay: records }: ReplayEnd): Seen {
     unused: records.orphans().filter(missed),
     next: unknown.filter(({ key }) => !open.has(key)).map(({ key, kind }) => ({ key, kind })),
     unreached: [...open].filter(missed),
+    unsure: [...unsure].map(({ call: { key, kind }, old }) => ({ key, kind, old })),
   };
 }
 

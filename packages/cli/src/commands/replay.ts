@@ -22,7 +22,7 @@ export const replay: Command = {
     chapter: { type: "string", value: "number", help: "an earlier chapter" },
   },
   more: [
-    "Exits with 0 when every run fits, with 4 when one diverged.",
+    "Exits with 0 when every run fits, with 4 when one diverged or is unsure.",
     "Code outside of steps runs, as on every replay. Steps do not run, and nothing is written.",
   ],
   run: async (context) => {
@@ -40,21 +40,25 @@ export const replay: Command = {
       found.push(await replayRun(app, runId, options));
     }
     const diverged = found.filter(({ verdict }) => verdict === "diverged");
+    const unsure = found.filter(({ verdict }) => verdict === "unsure");
     const changed = found.filter(({ verdict }) => verdict === "changed");
+    const same = found.length - diverged.length - unsure.length - changed.length;
+    const counts = { diverged: diverged.length, unsure: unsure.length, changed: changed.length };
     answer({
-      json: { runs: found.map(jsonOf), diverged: diverged.length, changed: changed.length },
+      json: { runs: found.map(jsonOf), ...counts },
       text: [
         ...found.flatMap((replayed) => lines(replayed, term)),
         ...(found.length === 1
           ? []
           : [
               "",
-              `${plural(found.length, "run")}: ${found.length - diverged.length - changed.length} the same, ${changed.length} changed, ${diverged.length} diverged`,
+              `${plural(found.length, "run")}: ${same} the same, ${changed.length} changed, ${unsure.length} unsure, ${diverged.length} diverged`,
             ]),
       ],
       next: diverged.length > 0 ? ["durable explain diverged"] : [],
     });
-    return diverged.length > 0 || (flags.on("strict") && changed.length > 0) ? exit.refused : exit.ok;
+    const refuses = diverged.length + unsure.length > 0 || (flags.on("strict") && changed.length > 0);
+    return refuses ? exit.refused : exit.ok;
   },
 };
 
@@ -85,13 +89,14 @@ function jsonOf({ error, end, ...replayed }: Replayed): Readonly<Record<string, 
 }
 
 function lines(
-  { runId, verdict, error, delivered, unused, next, unreached, endsAsRecorded, end }: Replayed,
+  { runId, verdict, error, delivered, unused, next, unreached, unsure, endsAsRecorded, end }: Replayed,
   term: Terminal,
 ): string[] {
   const [fancy, ascii, style] = (
     {
       same: ["✓", "+", "green"],
       changed: ["≠", "~", "yellow"],
+      unsure: ["?", "?", "yellow"],
       diverged: ["✗", "x", "red"],
     } as const
   )[verdict];
@@ -103,6 +108,12 @@ function lines(
     ...(next.length === 0
       ? []
       : [detail(`would go on with: ${next.map(({ key, kind }) => `${key} (${kind})`).join(", ")}`)]),
+    ...unsure.map(({ key, kind, old }) =>
+      detail(`unsure: ${key} (${kind}) may be ${old} under another name; say so with was`),
+    ),
+    ...(verdict === "unsure"
+      ? [detail(`unsure: if what is new comes before ${unreached.join(", ")}, give it { was: null }`)]
+      : []),
     ...(endsAsRecorded
       ? []
       : [detail(end === null ? "does not end where the run ended" : "ends with another output or error")]),

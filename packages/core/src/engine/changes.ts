@@ -27,7 +27,8 @@ import { passedWait, vanishedWait } from "./waits.ts";
 /** What the engine gives. */
 interface Changing {
   readonly world: World;
-  readonly journal: Pick<RunJournal, "runId" | "loose" | "state">;
+  readonly journal: Pick<RunJournal, "runId" | "loose" | "state" | "first">;
+  readonly options: { readonly version: string | null };
   readonly replay: Replay;
   readonly calls: Pick<CallRegistry, "isClosed">;
   /** The code is over, and what it did is undone. */
@@ -157,7 +158,7 @@ export class Changes {
         name: nameOf(one.key),
         value: () => this.#value(one),
       }));
-      const chosen = call.byContent?.choose(views, beside) ?? null;
+      const chosen = call.byContent?.choose(views, beside, this.#version) ?? null;
       const settlement = unclaimed.find(({ key }) => key === chosen);
       if (settlement === undefined) return false;
       this.#taken.add(settlement.key);
@@ -167,6 +168,12 @@ export class Changes {
       this.#engine.block(error as DurableError);
       return true;
     }
+  }
+
+  get #version(): "same" | "other" | null {
+    const { journal, options } = this.#engine;
+    if (options.version === null) return null;
+    return journal.first.version === options.version ? "same" : "other";
   }
 
   #value(settlement: Settlement): unknown {

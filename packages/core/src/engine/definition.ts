@@ -101,9 +101,14 @@ export interface ByContent {
   /**
    * Called when there is no record, but recorded calls of the branch are unclaimed: the code was changed.
    * Returns the key of the one whose outcome this call takes over, or `null` to do the work. Throws a
-   * `DurableError` to block the run. `calls` is how many calls of the branch are in this situation.
+   * `DurableError` to block the run. `calls` is how many calls of the branch are in this situation, `version` how
+   * the version of the code compares with that of the run; `null` where the code has none.
    */
-  readonly choose: (unclaimed: readonly Unclaimed[], calls: number) => string | null;
+  readonly choose: (
+    unclaimed: readonly Unclaimed[],
+    calls: number,
+    version: "same" | "other" | null,
+  ) => string | null;
 }
 
 /** What a service takes, over all processes on the storage. */

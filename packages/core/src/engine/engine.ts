@@ -56,6 +56,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly calls: CallRegistry;
   readonly ending = new Ending(this);
   readonly undoables = new Map<string, Undoable>();
+  readonly unwritten = new Set<() => void>();
   readonly timers: Timers;
   readonly inFlight = new InFlight(() => this.wake());
   readonly verdicts = new Verdicts(this.inFlight);
@@ -125,6 +126,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
     if (!this.#mayWrite(fact)) return;
+    if (fact.kind !== "stream.chunks") for (const flush of [...this.unwritten]) flush();
     if (fact.kind === "cleanup.opened") this.#fresh.registered = fact.key;
     if (this.calls.inspects && "kept" in fact) this.#imagine(fact);
     else this.#outbox.push(this.#changes.marked(fact));

@@ -2,8 +2,8 @@
  * A call without a record that may be a recorded call under another name.
  *
  * renames.1. A call is a rename only of a record of its kind and its open branch that the code has not asked for, that the
- *     old code had made with no more than the new code has seen, and after which the code has asked for nothing that came
- *     later.
+ *     old code had made with no more than the new code has seen, and after which the code has neither asked for nor seen
+ *     anything that came later.
  * renames.2. It is sure where to do the work again would pay twice, or where the two are alike: the same declared input, or
  *     the same source text of their work. A source text that calls of other names share says nothing.
  * renames.3. The records of calls that were inserted are no measure of what came later: they are younger than what follows
@@ -40,11 +40,16 @@ export function renameOf(run: Renaming, call: Call): Rename | null {
   for (const [old, record] of ahead(run, call)) {
     const { kind, result, after } = record;
     if (kind !== call.kind || result === null || record.work === "content") continue;
-    if (run.replay.rank(after) > reached) continue;
+    if (run.replay.rank(after) > reached || isPassed(record, reached)) continue;
     if (isSure(run.replay, call, old, record)) return { call, old, isSure: true };
     unsure ??= { call, old, isSure: false };
   }
   return unsure;
+}
+
+/** The code had seen what was recorded after the outcome, so it would have asked for it before. */
+function isPassed({ end, inserted }: KeyRecord, reached: number): boolean {
+  return end !== null && !inserted && reached > end;
 }
 
 /** The call is new, and comes before recorded calls of its branch that the code may still ask for. */

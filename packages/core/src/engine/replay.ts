@@ -41,6 +41,8 @@ export interface KeyRecord {
   /** When the call was first made, and the position of its first entry. */
   readonly after: number;
   readonly seq: number;
+  /** The position of its outcome. */
+  end: number | null;
   /** It has a result, or began and its outcome is not known. */
   result: "known" | "unknown" | null;
   /** See `Attempted` in entry.ts. */
@@ -137,6 +139,7 @@ export class Replay {
     if (entry.kind === "suspend.rejected") this.#unjudged.get(entry.wait)?.delete(entry.answer);
     if (isSettlement(entry) && !record.settled) {
       record.settled = true;
+      record.end = entry.seq;
       if (record.inserted) this.#ranks.set(entry.seq, this.rank(entry.after));
       if (record.kind === "stream") this.#streamed(entry);
       this.#queue.push(entry);
@@ -295,6 +298,7 @@ function newRecord(kind: CallKind, { after, seq }: { after: number; seq: number 
   return {
     after,
     seq,
+    end: null,
     result: null,
     work: null,
     metered: false,

@@ -91,6 +91,8 @@ export interface EngineOptions {
   readonly children: Children;
   /** Options of the workflow for its steps. */
   readonly defaults: Defaults;
+  /** The version of the code. */
+  readonly version: string | null;
   /** Reports the end of the run to its parent, if it has one, before the end is appended. */
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
   /** How long work may go on after the workflow function has settled. */

@@ -98,6 +98,7 @@ export class Execution implements Parked {
         await reportToParent(host, journal, end);
       },
       defaults: definition.defaults,
+      version: definition.version,
       lingerMs: host.lingerMs,
       permits: async (...given) => permitOf(host, ...given),
       owner,

@@ -45,10 +45,12 @@ function guard(ctx: Context, ran: OnWork): Context {
 /** Work that only reports its call. The library refuses an argument that is not a function. */
 function idle(work: unknown, kind: "step" | "stream", ran: OnWork): unknown {
   if (typeof work !== "function") return work;
-  return ({ key }: { readonly key: string }): Promise<never> => {
+  const told = ({ key }: { readonly key: string }): Promise<never> => {
     ran(key, kind);
     return new Promise<never>(() => {});
   };
+  // The library knows renamed work by its source text.
+  return Object.assign(told, { toString: () => String(work) });
 }
 
 /** Resolving an uncertain step is work, too, and so is undoing one. */

@@ -33,6 +33,8 @@ export interface CallEngine {
   readonly placement: Pick<Placement, "assertOutsideSteps" | "undoing">;
   readonly verdicts: Pick<Verdicts, "judge" | "drop">;
   readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close" | "take" | "putBack">;
+  /** Streams whose first chunks are gathered: they are written before any other fact. */
+  readonly unwritten: Set<() => void>;
   /** How calls are undone, by key. */
   readonly undoables: Map<string, Undoable>;
   readonly options: {

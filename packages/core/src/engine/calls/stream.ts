@@ -6,6 +6,8 @@
  * stream.2. Chunks are gathered by time and by size, and at most two batches of one stream are held in memory:
  *     a producer that is faster than the storage waits.
  * stream.3. The workflow sees the chunks when the stream has ended, as they were recorded.
+ * stream.4. Nothing is recorded before the first chunks of an attempt that came before it: an attempt that is lost shows what
+ *     the code may have recorded because of its words.
  */
 
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
@@ -128,6 +130,12 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
       this.#landed.set();
     };
     signal.addEventListener("abort", stop, { once: true });
+    const { unwritten } = this.engine;
+    const first = (): void => {
+      if (!info.over && buffer.written === 0) buffer.flush();
+      if (info.over || buffer.written > 0) unwritten.delete(first);
+    };
+    unwritten.add(first);
     try {
       for await (const chunk of source) {
         buffer.push(chunk);
@@ -139,6 +147,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
       if (!info.over) buffer.flush();
     } finally {
       signal.removeEventListener("abort", stop);
+      unwritten.delete(first);
       buffer.close();
     }
     return { kind: "stream.completed", ...attempted, count: buffer.written, ...buffer.first };
