@@ -109,8 +109,9 @@ describe("H54 children", () => {
 
   test("whose code changed below the run would run its new step, or have diverged", async () => {
     const journal = await recorded(parent);
+    let was: null | undefined = null;
     const changed = durable("kid", async (ctx, name: string) => {
-      if (name === "shy") await ctx.step("check", work("check", 1));
+      if (name === "shy") await ctx.step("check", work("check", 1), { was });
       return kid.definition.body(ctx as never, name as never);
     });
     const inserted = flow(async (ctx) => {
@@ -118,6 +119,8 @@ describe("H54 children", () => {
       return [first, await ctx.map(["shy", "quick"], (c, name) => c.child(changed, name))];
     });
     expect(await verdictOf(journal, inserted)).toMatchObject({ verdict: "would run kid/check" });
+    was = undefined;
+    expect(await verdictOf(journal, inserted), "it may be a recorded step").toMatchObject({ verdict: "diverged" });
     const other = flow((ctx) => ctx.child(kid, "another"));
     const { verdict, message } = await verdictOf(journal, other);
     expect(verdict).toBe("diverged");

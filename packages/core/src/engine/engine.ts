@@ -394,7 +394,9 @@ export class Engine implements ReplayEnd, CallEngine {
   /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
     const park = parkOf(this);
-    if (park instanceof DurableError) return this.#changes.isStill ? this.block(park) : this.#pause();
+    // What is queued stays unwritten: a wait that is opened under its new name could not be given its old one.
+    if (park instanceof DurableError)
+      return this.#changes.isStill ? this.block(park) : this.#signal.wait();
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);
   }

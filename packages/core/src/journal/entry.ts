@@ -186,6 +186,8 @@ export type Fact<V> =
       readonly flow?: RunFlow;
       /** The fork has a deadline of its own. */
       readonly deadline?: number;
+      /** The code was changed: it need not ask for what is inherited. */
+      readonly changes?: "allow";
     }
   /** Written before the work begins, and only for steps with `onUncertain` or `compensate`. Attempt 0 calls it off. */
   | ({
@@ -307,6 +309,8 @@ export type Fact<V> =
       readonly failed?: readonly string[];
       /** The new deadline of the run; `null` removes it, and without the field it stays. */
       readonly deadline?: number | null;
+      /** The code was changed: it need not ask for what was recorded before. */
+      readonly changes?: "allow";
     }
   /** The code has failed, and what it began is undone before `run.failed`. The code sees no later entry. */
   | ({ readonly kind: "run.failing"; readonly error: V } & Leftovers)

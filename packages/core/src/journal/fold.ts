@@ -194,6 +194,8 @@ export class RunState {
   endsBy: number | null = null;
   /** Each retry begins another life: the position of the last one, 0 without one. */
   life = 0;
+  /** The position of the last retry that allows the code to differ from what was recorded before. */
+  loose = 0;
   paused: (Entry & { kind: "run.paused" }) | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
@@ -218,6 +220,7 @@ export class RunState {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
     if (entry.kind === "run.retried") this.life = entry.seq;
+    if (entry.kind === "run.retried" && entry.changes !== undefined) this.loose = entry.seq;
     if ("deadline" in entry || (entry.kind === "run.queued" && entry.input !== undefined))
       this.endsBy = entry.deadline ?? null;
     if (entry.kind === "run.paused") this.paused ??= entry;

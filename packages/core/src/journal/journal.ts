@@ -172,9 +172,9 @@ export class RunJournal {
     return this.#inherited?.clock ?? this.first.at;
   }
 
-  /** See `Inherited`. */
+  /** See `Inherited`; a retry may allow changes, too. */
   get loose(): number {
-    return this.#inherited?.loose ?? 0;
+    return Math.max(this.#inherited?.loose ?? 0, this.state.loose);
   }
 
   /** What seeds random values at a position: an ancestor in inherited history, then the run itself. */

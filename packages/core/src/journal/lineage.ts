@@ -23,7 +23,7 @@ export interface Inherited {
   readonly seeds: readonly { readonly runId: string; readonly seed: string; readonly upTo: number }[];
   /** The time at which the history begins. */
   readonly clock: number;
-  /** Up to here the history was made by another input, or with other outputs: the code need not ask for all of it. */
+  /** Up to here the history was made by another input, other outputs or other code: the code need not ask for all of it. */
   readonly loose: number;
 }
 
@@ -100,8 +100,8 @@ export function beforeUndo<V>(entries: readonly Entry<V>[]): readonly Entry<V>[]
   return end === -1 ? entries : entries.slice(0, end);
 }
 
-function isEdited({ edits, input }: Fact<Json> & { kind: "run.forked" }): boolean {
-  return edits.length > 0 || input !== undefined;
+function isEdited({ edits, input, changes }: Fact<Json> & { kind: "run.forked" }): boolean {
+  return edits.length > 0 || input !== undefined || changes !== undefined;
 }
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {

@@ -18,7 +18,7 @@ import { atOnce, limits } from "../values/limits.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import { assertRunOf, encodeInput, newNonce, definitionOf, openRun } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
-import { assertOptions } from "../values/options.ts";
+import { allowed, assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import { flowOf } from "./flow.ts";
 import type { Outcome } from "../journal/outcome.ts";
@@ -38,9 +38,11 @@ export interface ForkOptions<Input = unknown> extends Places {
    * The id of the fork; random by default. If a fork of the same parent has this id, that one is returned.
    */
   readonly id?: string | undefined;
+  /** `allow`: new calls run, also where they may be recorded ones under another name or with another prompt. */
+  readonly changes?: "allow" | undefined;
 }
 
-const forkOptions = "from after edit input label id chapter";
+const forkOptions = "from after edit input label id chapter changes";
 
 type Forked = Fact<Json> & { readonly kind: "run.forked" };
 
@@ -73,6 +75,7 @@ export async function forkOf(
 ): Promise<Forked> {
   const parentId = parent.runId;
   assertOptions(options, forkOptions, `The fork of run ${parentId}`);
+  const changes = allowed(options.changes, `The fork of run ${parentId}`);
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);
@@ -108,6 +111,7 @@ export async function forkOf(
     ...input,
     ...(flow === undefined ? {} : { flow }),
     ...deadlineAt(host, definition.defaults.deadline),
+    ...changes,
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
 }

@@ -19,7 +19,7 @@ import { locatorOf, deadlinePart, isDeadline, nameOf } from "../journal/keys.ts"
 import type { Outcome } from "../journal/outcome.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
-import { assertOptions, nearest } from "../values/options.ts";
+import { allowed, assertOptions, nearest } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import { advanceRun } from "./drive.ts";
 import type { Host } from "./host.ts";
@@ -46,6 +46,8 @@ export interface RetryRunOptions extends UnpauseOptions {
    * error of the run names: itself, its causes, or the errors of an `AggregateError`.
    */
   readonly steps?: readonly string[] | undefined;
+  /** `allow`: new calls run, also where they may be recorded ones under another name or with another prompt. */
+  readonly changes?: "allow" | undefined;
 }
 
 export async function pauseRun(host: Host, runId: string, reason = ""): Promise<Outcome<unknown>> {
@@ -74,8 +76,9 @@ export async function retryRun(
   runId: string,
   options: RetryRunOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "deadline drive steps", "run.retry");
+  assertOptions(options, "deadline drive steps changes", "run.retry");
   assertSteps(options.steps);
+  allowed(options.changes, "run.retry");
   const journal = await openSteered(host, runId);
   await takeBack(host, journal, options, null);
   const spawned = await reviveSpawned(host, journal);
@@ -121,6 +124,7 @@ async function takeBack(
     for (const child of children) await takeBack(host, child, others, journal.runId);
     const fact = {
       kind: "run.retried",
+      ...allowed(options.changes, "run.retry"),
       ...(failed.length === 0 ? {} : { failed }),
       ...(options.deadline === undefined ? isLate && { deadline: null } : deadlineAt(host, options.deadline)),
     } as const;

@@ -51,3 +51,10 @@ export function nearest(
 function pairs(text: string): string[] {
   return Array.from(text, (letter, i) => letter + text.charAt(i + 1));
 }
+
+/** The field of an entry that allows changes of the code. */
+export function allowed(changes: unknown, where: string): { readonly changes?: "allow" } {
+  if (changes === undefined) return {};
+  if (changes === "allow") return { changes };
+  throw new DurableError("invalid-options", `${where} got changes: ${show(changes)}. Pass "allow".`);
+}

@@ -336,3 +336,51 @@ describe("currentContext", () => {
     expect(outcome).toMatchObject({ status: "completed", output: Array(7).fill(true) });
   });
 });
+
+describe("replay.4 a stream that says other words in its next life", () => {
+  /** Asks about the first word while the stream goes on. */
+  const acts =
+    (said: string, turns: Turns, ends: boolean) =>
+    async (ctx: Context): Promise<unknown> => {
+      const heard = Promise.withResolvers<string>();
+      const talk = ctx.stream("talk", async function* () {
+        yield said;
+        heard.resolve(said);
+        if (!ends) await new Promise(() => {});
+      });
+      return [await turns.step(ctx, await heard.promise), await talk];
+    };
+
+  test("is not blocked, also when the second call was recorded before the first chunk", async () => {
+    const on = lab();
+    const first = ask();
+    const flow = (body: (ctx: Context) => Promise<unknown>, over: Lab) =>
+      durable("flow", (ctx: Context) => body(ctx)).with({ ...over });
+    void flow(acts("one", first, false), on).run(undefined, { id: "r" });
+    await on.world.advance(1_000);
+    expect(first.ran).toEqual(["one"]);
+    const [head] = (await on.storage.list()).runs;
+    const { batches } = await on.storage.read(head!.locator);
+    const kinds = batches.flatMap((text) =>
+      (JSON.parse(text) as { entries: { kind: string }[] }).entries.map(({ kind }) => kind),
+    );
+    expect(kinds.slice(1)).toEqual(["stream.chunks", "step.completed"]);
+    const next = lab();
+    for (const [position, batch] of batches.entries())
+      await next.storage.append({ locator: head!.locator, position, batch, head: { ...head!, wakeAt: 0 } });
+    const turns = refuse();
+    const said = await next.world.run(flow(acts("two", turns, true), next).run(undefined, { id: "r" }));
+    expect([said.status, turns.judged, turns.ran]).toEqual(["completed", [], ["two"]]);
+  });
+});
+
+test("equal questions after a foreign await are numbered in their order, without a warning", async () => {
+  const on = lab();
+  const turns = ask();
+  const outcome = await life(on, async (ctx) => {
+    await pause(on.world, 10);
+    await Promise.all([1, 2, 3].map(() => turns.step(ctx, "same")));
+    return ctx.suspend("more");
+  });
+  expect([outcome.status, turns.ran.length, on.world.warnings]).toEqual(["suspended", 3, []]);
+});

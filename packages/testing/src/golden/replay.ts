@@ -60,6 +60,7 @@ export interface ReplayParts {
 /** How a replay stopped: the outcome of the run, or the step that would have run. */
 type Stopped =
   | Outcome<unknown>
+  | { readonly status: "blocked"; readonly error: DurableError }
   | { readonly status: "would run"; readonly kind: string; readonly key: string };
 
 export async function judge(journal: GoldenJournal, given: ReplayParts): Promise<Judged> {
@@ -168,7 +169,11 @@ async function replay(ended: GoldenJournal, parts: ReplayParts, world: VirtualWo
       if (!left.has(key)) asked.resolve({ status: "would run", kind, key });
     }),
   );
-  const app = createApp({ ...(await hosted(journal, parts, world)), workflows, bind: false });
+  // A run waits for a child that is blocked, so its own outcome does not tell.
+  const onBlocked = ({ runId, error }: { readonly runId: string; readonly error: DurableError }): void => {
+    if (runId !== journal.runId) asked.resolve({ status: "blocked", error });
+  };
+  const app = createApp({ ...(await hosted(journal, parts, world)), workflows, hooks: { onBlocked }, bind: false });
   return world.run(Promise.race([app.advance(journal.runId), asked.promise]));
 }
 
