@@ -3,7 +3,7 @@
  * this interface. Proven in test/stream.test.ts.
  */
 
-import { nextAttemptAt, retryPolicy } from "@durable/core/storage";
+import { nextAttemptAt, retryPolicy, type ByContent } from "@durable/core/storage";
 import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";
@@ -47,11 +47,18 @@ function contextRecorder(ctx: Context): Recorder {
     step: <T>(name: string, work: (info: StepInfo) => Promise<T>, { retry, call }: RecorderOptions) =>
       ctx.step(name, work as (info: StepInfo) => unknown, {
         retry,
-        byContent: call && byContent(ctx, call),
+        ...changeOf(ctx, call),
       }) as Promise<T>,
     stream: (name, producer, { retry, call }) =>
-      ctx.stream(name, producer, { retry, byContent: call && byContent(ctx, call) }),
+      ctx.stream(name, producer, { retry, ...changeOf(ctx, call) }),
   };
+}
+
+/** A call whose name comes from its content is never a recorded one under another name, also where it is asked anew. */
+function changeOf(ctx: Context, call: Call | undefined): { byContent?: ByContent; was?: null } {
+  if (call?.hashed !== true) return {};
+  const judge = byContent(ctx, call);
+  return judge === undefined ? { was: null } : { byContent: judge };
 }
 
 /** Names in use, by journal, so that two models on one journal do not take the same record. */

@@ -201,9 +201,15 @@ const rows: readonly Row[] = [
   {
     change: "a sibling renamed",
     was: (ctx, did) =>
-      ctx.parallel({ one: (c) => pay(c, did, "book"), two: async (c) => [await pay(c, did, "ship"), await c.suspend("ok")] }),
+      ctx.parallel({
+        one: (c) => pay(c, did, "book"),
+        two: async (c) => [await pay(c, did, "ship"), await c.suspend("ok")],
+      }),
     now: (ctx, did) =>
-      ctx.parallel({ one: (c) => pay(c, did, "book"), two: async (c) => [await pay(c, did, "send"), await c.suspend("ok")] }),
+      ctx.parallel({
+        one: (c) => pay(c, did, "book"),
+        two: async (c) => [await pay(c, did, "send"), await c.suspend("ok")],
+      }),
     engine: "blocked",
     replay: "diverged",
   },
@@ -226,7 +232,11 @@ async function parked(was: Body) {
     durable("flow", (ctx: Context) => body(ctx, (what) => void done.push(what)), { version });
   const app = (body: Body, version = "2") =>
     createApp({ ...on, patience: 0, workflows: [flow(body, version)] });
-  const outcome = await on.world.run(flow(was, "1").with({ ...on, patience: 0 }).run(undefined, { id: "r" }));
+  const outcome = await on.world.run(
+    flow(was, "1")
+      .with({ ...on, patience: 0 })
+      .run(undefined, { id: "r" }),
+  );
   expect(outcome.status).toBe("suspended");
   return { on, app, flow, outcome, done };
 }
@@ -267,7 +277,10 @@ describe("the plan of a fork", () => {
     const { on, app, done } = await parked(plain);
     const run = app(changed).get("r");
     const plan = await on.world.run(run.plan({ after: "charge" }));
-    expect(plan.blocked).toMatchObject({ code: "diverged", details: { key: "charge", asked: "charge-card" } });
+    expect(plan.blocked).toMatchObject({
+      code: "diverged",
+      details: { key: "charge", asked: "charge-card" },
+    });
     const fork = await on.world.run(run.fork({ after: "charge", id: "f1" }));
     await on.world.advance(5_000);
     expect((await on.world.run(fork.outcome())).status).toBe("blocked");
@@ -289,12 +302,18 @@ describe("the plan of a fork", () => {
         if (name === "charge") throw new Error("no");
         return "over";
       });
-    await on.world.run(fails("charge").with({ ...on }).run(undefined, { id: "r" }));
+    await on.world.run(
+      fails("charge")
+        .with({ ...on })
+        .run(undefined, { id: "r" }),
+    );
     const app = createApp({ ...on, workflows: [fails("charge-card")] });
     await on.world.run(app.get("r").retry({ drive: false, changes: "allow" }));
     expect((await on.world.run(app.advance("r"))).status).toBe("completed");
     expect(done).toEqual(["charge", "charge-card"]);
-    await expect(app.get("r").retry({ changes: "yes" as never })).rejects.toMatchObject({ code: "invalid-options" });
+    await expect(app.get("r").retry({ changes: "yes" as never })).rejects.toMatchObject({
+      code: "invalid-options",
+    });
   });
 });
 
@@ -317,7 +336,10 @@ function draw(seed: number): () => number {
 }
 
 /** Work with a source text of its own, as in a program that was written by hand. */
-function workOf(node: Node, id: string): (did: (what: string) => void) => (info: { idempotencyKey: string }) => void {
+function workOf(
+  node: Node,
+  id: string,
+): (did: (what: string) => void) => (info: { idempotencyKey: string }) => void {
   const key = node.kind === "note" ? "" : "info.idempotencyKey;";
   // oxlint-disable-next-line no-implied-eval
   return new Function("did", `return (info) => { ${key} did(${JSON.stringify(id)}); }`) as never;

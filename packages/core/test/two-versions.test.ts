@@ -59,7 +59,11 @@ test.each(Object.entries(labs))(
     );
     expect(shops.flatMap(({ heard }) => heard).filter(({ runId }) => runId.startsWith("d"))).toEqual([]);
     // A run that the newer code drove and the older one ended has one record too many, and says so.
-    expect(on.world.warnings.filter((line) => !/the code did not use: check|the recorded step "check" was not asked for/.test(line))).toEqual([]);
+    expect(
+      on.world.warnings.filter(
+        (line) => !/the code did not use: check|the recorded step "check" was not asked for/.test(line),
+      ),
+    ).toEqual([]);
     const late = durable("d", (ctx) => ctx.step("one", () => "d"));
     const app = createApp({ ...on, workflows: [late] });
     const { outcomes } = await on.world.run(app.sweep());

@@ -120,7 +120,9 @@ describe("H54 children", () => {
     });
     expect(await verdictOf(journal, inserted)).toMatchObject({ verdict: "would run kid/check" });
     was = undefined;
-    expect(await verdictOf(journal, inserted), "it may be a recorded step").toMatchObject({ verdict: "diverged" });
+    expect(await verdictOf(journal, inserted), "it may be a recorded step").toMatchObject({
+      verdict: "diverged",
+    });
     const other = flow((ctx) => ctx.child(kid, "another"));
     const { verdict, message } = await verdictOf(journal, other);
     expect(verdict).toBe("diverged");

@@ -73,7 +73,8 @@ export class Changes {
     if (changed.length > 0 || sure !== undefined || passed !== undefined) {
       if (when === "still" && !this.#fresh.isOver) return null;
     } else this.#fresh.clear();
-    if (passed !== undefined) this.#engine.block(vanishedWait(journal.runId, passed.wait, { step: passed.call.key }));
+    if (passed !== undefined)
+      this.#engine.block(vanishedWait(journal.runId, passed.wait, { step: passed.call.key }));
     else if (sure !== undefined) this.#engine.block(renamed(journal.runId, sure));
     if (passed !== undefined || sure !== undefined) return [];
     for (const rename of renames) this.#warn(rename, when);

@@ -395,8 +395,7 @@ export class Engine implements ReplayEnd, CallEngine {
   async #park(alone: boolean): Promise<void> {
     const park = parkOf(this);
     // What is queued stays unwritten: a wait that is opened under its new name could not be given its old one.
-    if (park instanceof DurableError)
-      return this.#changes.isStill ? this.block(park) : this.#signal.wait();
+    if (park instanceof DurableError) return this.#changes.isStill ? this.block(park) : this.#signal.wait();
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);
   }

@@ -59,7 +59,10 @@ export function isInserted(run: Renaming, call: Call): boolean {
 }
 
 /** Recorded calls of the branch of a call without a record that the code has neither asked for nor passed. */
-function* ahead({ journal, replay, calls }: Renaming, { scope, key, entered }: Call): ReturnType<Replay["unasked"]> {
+function* ahead(
+  { journal, replay, calls }: Renaming,
+  { scope, key, entered }: Call,
+): ReturnType<Replay["unasked"]> {
   if (scope.closed || replay.record(key) !== undefined) return;
   for (const [old, record] of replay.unasked(scope.path))
     if (record.seq > journal.loose && record.after >= (entered.past ?? -1) && !calls.isClosed(old))

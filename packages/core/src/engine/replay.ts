@@ -163,8 +163,7 @@ export class Replay {
   /** A stream has its outcome. The words of one that failed are gone, too. */
   #streamed({ kind, key, seq }: Settlement): void {
     const from = this.#streaming.get(key);
-    if (kind === "stream.failed" && from !== undefined)
-      this.#lost.push({ path: pathOf(key), from, to: seq });
+    if (kind === "stream.failed" && from !== undefined) this.#lost.push({ path: pathOf(key), from, to: seq });
     this.#streaming.delete(key);
   }
 

@@ -30,7 +30,9 @@ export function unreachedWaits({ journal, replay, calls }: Waiting): {
 }[] {
   return journal.state
     .openWaits({ answered: true })
-    .filter(({ opened: { key, seq } }) => seq > journal.loose && !replay.isCalled(key) && !calls.isClosed(key))
+    .filter(
+      ({ opened: { key, seq } }) => seq > journal.loose && !replay.isCalled(key) && !calls.isClosed(key),
+    )
     .map(({ opened, answers }) => ({ opened, isAnswered: answers.length > 0 }));
 }
 

@@ -66,7 +66,9 @@ describe("an open wait that the code has under another name", () => {
     for (const outcome of [await at.run(approval()), await at.world.run(at.app(approval()).advance(runId))]) {
       const error = blockedError(outcome);
       expect(error.code).toBe("diverged");
-      expect(error.message).toContain('waits for "approval" without reaching the open suspend point "review"');
+      expect(error.message).toContain(
+        'waits for "approval" without reaching the open suspend point "review"',
+      );
       expect(error.message).toContain('pass { was: "review" }');
     }
     expect(await at.bytes()).toEqual(before);

@@ -10,7 +10,10 @@ interface Lives {
   readonly on: Lab;
   readonly parked: Outcome<unknown>;
   /** The next life, with this code. */
-  next(body: Body, version?: string): Promise<{ outcome: Outcome<unknown>; ran: string[]; warnings: string[] }>;
+  next(
+    body: Body,
+    version?: string,
+  ): Promise<{ outcome: Outcome<unknown>; ran: string[]; warnings: string[] }>;
   /** Answers the open wait, with this code. */
   answer(body: Body): Promise<{ outcome: Outcome<unknown> | undefined; ran: string[] }>;
 }
@@ -45,11 +48,16 @@ const blocked = (old: string, asked: string) => ({
 });
 
 /** Four ways in which a step is paid for. */
-const paid: Record<string, (ctx: Context, name: string, ran: string[], was?: string | null) => Promise<unknown>> = {
+const paid: Record<
+  string,
+  (ctx: Context, name: string, ran: string[], was?: string | null) => Promise<unknown>
+> = {
   "reads its idempotency key": (ctx, name, ran, was) =>
     ctx.step(name, ({ idempotencyKey }) => ran.push(`${name} ${idempotencyKey.length}`), { was }),
-  "has onUncertain": (ctx, name, ran, was) => ctx.step(name, () => ran.push(name), { onUncertain: "retry", was }),
-  "has compensate": (ctx, name, ran, was) => ctx.step(name, () => ran.push(name), { compensate: () => {}, was }),
+  "has onUncertain": (ctx, name, ran, was) =>
+    ctx.step(name, () => ran.push(name), { onUncertain: "retry", was }),
+  "has compensate": (ctx, name, ran, was) =>
+    ctx.step(name, () => ran.push(name), { compensate: () => {}, was }),
   "has usage": (ctx, name, ran, was) =>
     ctx.step(
       name,
@@ -227,9 +235,9 @@ describe("renames.1 other kinds and places", () => {
   test("began with unknown outcome: blocked", async () => {
     const on = lab();
     const flow = (name: string) =>
-      durable("flow", (ctx: Context) => ctx.step(name, () => new Promise(() => {}), { onUncertain: "retry" })).with(
-        { ...on },
-      );
+      durable("flow", (ctx: Context) =>
+        ctx.step(name, () => new Promise(() => {}), { onUncertain: "retry" }),
+      ).with({ ...on });
     void flow("charge").run(undefined, { id: "r" });
     await on.world.advance(100);
     await on.world.advance(600_000);
