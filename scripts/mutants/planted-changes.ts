@@ -85,7 +85,7 @@ export const plantedInChanges: readonly PlantedBug[] = [
   {
     name: "first-words-written-late",
     breaks: "stream.4",
-    find: 'if (fact.kind !== "stream.chunks") for (const flush of [...this.unwritten]) flush();',
+    find: 'if (fact.kind !== "stream.chunks") for (const flush of this.unwritten) flush();',
     replace: "",
     why: "What the code recorded because of lost words is taken for a sign of changed code.",
     seenBy,

@@ -133,16 +133,15 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
 function small<T>(
   name: string,
   ctx: Context,
-  { environment, runId, place }: Frame,
+  { environment, runId, place, isNew }: Frame & { readonly isNew?: boolean },
   work: (info: StepInfo) => T | Promise<T>,
-  options: { readonly was?: null } = {},
 ): Promise<T> {
   // Whether the result can be recorded is known where the work is.
   const begins = (info: StepInfo): unknown => {
     environment.begins(runId, place);
     return work(info);
   };
-  return atPlace(place, () => ctx.step(name, begins, options)) as Promise<T>;
+  return atPlace(place, () => ctx.step(name, begins, isNew === true ? { was: null } : {})) as Promise<T>;
 }
 
 function childFrame(frame: Frame, index: number): Frame {
@@ -272,8 +271,9 @@ async function ask(node: Tree & { kind: "suspend" }, ctx: Context, frame: Frame)
     note: node.checked ? "checked" : "free",
   });
   // A renamed wait is mailed once more.
-  const isNew = node.was === undefined ? {} : { was: null };
-  if (node.mailed) await small(`mail ${node.name}`, ctx, frame, () => environment.mail(wait.token), isNew);
+  const isNew = node.was !== undefined;
+  if (node.mailed)
+    await small(`mail ${node.name}`, ctx, { ...frame, isNew }, () => environment.mail(wait.token));
   return wait;
 }
 

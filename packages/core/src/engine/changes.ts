@@ -84,7 +84,7 @@ export class Changes {
     return begun;
   }
 
-  /** The code has been still for so long that a wait which it has not reached by now is gone. */
+  /** The code has been still: a wait that it has not reached by now is gone. */
   get isStill(): boolean {
     return this.#park.isOver;
   }

@@ -126,7 +126,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
     if (!this.#mayWrite(fact)) return;
-    if (fact.kind !== "stream.chunks") for (const flush of [...this.unwritten]) flush();
+    if (fact.kind !== "stream.chunks") for (const flush of this.unwritten) flush();
     if (fact.kind === "cleanup.opened") this.#fresh.registered = fact.key;
     if (this.calls.inspects && "kept" in fact) this.#imagine(fact);
     else this.#outbox.push(this.#changes.marked(fact));
@@ -191,7 +191,7 @@ export class Engine implements ReplayEnd, CallEngine {
     return this.ending.finish !== null;
   }
 
-  /** What the code did is undone. */
+  /** The run undoes its work. */
   get undoing(): boolean {
     return this.ending.undo !== null;
   }

@@ -6,7 +6,7 @@
  *     anything that came later.
  * renames.2. It is sure where to do the work again would pay twice, or where the two are alike: the same declared input, or
  *     the same source text of their work. A source text that calls of other names share says nothing.
- * renames.3. The records of calls that were inserted are no measure of what came later: they are younger than what follows
+ * renames.3. The records of calls that were inserted do not say what came later: they are younger than the calls that follow
  *     them in the code.
  */
 
@@ -71,7 +71,7 @@ function* ahead(
 
 function isSure(replay: Replay, { entered: { asked } }: Call, old: string, record: KeyRecord): boolean {
   if (record.starts > 0 || record.metered || record.work === "key") return true;
-  if (asked?.input != null && asked.input === record.input) return true;
+  if (record.input !== null && asked?.input === record.input) return true;
   const source = asked?.work === undefined ? null : sourceOf(asked.work);
   return source !== null && source === record.work && !replay.sharesWork(source, nameOf(old));
 }

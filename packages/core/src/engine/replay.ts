@@ -5,8 +5,8 @@
  * replay.2. The first settlement of a key is the only one.
  * replay.3. An answer that is recorded before its wait is held at once; any other settlement without a call is
  *     reported as uncalled, and held only when the engine calls `pass`.
- * replay.4. What was recorded while an attempt of a stream was under way that was then lost, or failed, is no sign of
- *     changed code: the code may have acted on words that no longer exist.
+ * replay.4. A record that was made while an attempt of a stream was under way, which was then lost or failed, does not show
+ *     that the code was changed: the code may have acted on words that no longer exist.
  */
 
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
@@ -61,7 +61,7 @@ export class Replay {
   readonly #called = new Set<string>();
   /** Recorded keys that the code has not asked for. */
   readonly #unasked = new Set<string>();
-  /** Attempts of streams that were lost: what is recorded from one position to another is no sign of changed code. */
+  /** Attempts of streams that were lost: records from one position to another do not show that the code was changed. */
   readonly #lost: { readonly path: string; readonly from: number; readonly to: number }[] = [];
   /** Streams whose latest attempt has no end, and the position of its first entry. */
   readonly #streaming = new Map<string, number>();
