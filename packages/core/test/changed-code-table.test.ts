@@ -293,6 +293,25 @@ describe("the plan of a fork", () => {
     expect(done).toEqual(["a", "b", "charge", "charge-card"]);
   });
 
+  test("a retry that allows changes does not miss a wait that the code no longer has", async () => {
+    const on = lab();
+    const code = (waits: boolean) =>
+      durable("flow", async (ctx: Context) => {
+        if (!waits) return "over";
+        void ctx.suspend("ok");
+        await ctx.step("a", () => 1);
+        throw new Error("no");
+      });
+    await on.world.run(
+      code(true)
+        .with({ ...on })
+        .run(undefined, { id: "r" }),
+    );
+    const app = createApp({ ...on, workflows: [code(false)] });
+    await on.world.run(app.get("r").retry({ drive: false, changes: "allow" }));
+    expect((await on.world.run(app.advance("r"))).status).toBe("completed");
+  });
+
   test("a retry may allow changes", async () => {
     const on = lab();
     const done: string[] = [];
