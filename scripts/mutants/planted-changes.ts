@@ -77,8 +77,8 @@ export const plantedInChanges: readonly PlantedBug[] = [
   {
     name: "lost-words-count-as-changes",
     breaks: "replay.4",
-    find: "if (from < seq && isIn(pathOf(stream))) return true;",
-    replace: "if (from < 0 && isIn(pathOf(stream))) return true;",
+    find: 'path === "" || isWithin(key, path);',
+    replace: 'path === "/" && isWithin(key, path);',
     why: "A run whose stream says other words after a crash is blocked for ever.",
     seenBy,
   },

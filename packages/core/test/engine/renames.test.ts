@@ -278,6 +278,21 @@ describe("renames.1 other kinds and places", () => {
   });
 });
 
+test("renames.1 a paid step removed, with new work beside the open wait: free", async () => {
+  const pay = (ctx: Context, name: string, ran: string[]) =>
+    ctx.step(name, ({ idempotencyKey }) => ran.push(idempotencyKey.slice(0, 0) + name));
+  const at = await parked(async (ctx, ran) => {
+    await pay(ctx, "charge", ran);
+    return ctx.suspend("ok");
+  });
+  const { outcome, ran } = await at.next(async (ctx, steps) => {
+    const ok = ctx.suspend("ok");
+    await pay(ctx, "mail", steps);
+    return ok;
+  });
+  expect([outcome.status, ran]).toEqual(["suspended", ["mail"]]);
+});
+
 describe("renames.3 inserted calls", () => {
   const pay = (ctx: Context, name: string, ran: string[], was?: string | null) =>
     ctx.step(name, ({ idempotencyKey }) => ran.push(idempotencyKey.slice(0, 0) + name), { was });
