@@ -109,7 +109,7 @@ describe("the last word", () => {
     again: "run it",
     fresh: "run it --fresh",
   };
-  const about = { runId: "r", recorded: false };
+  const about = { runId: "r", recorded: false, state: "running" } as const;
   const error = new DurableError("run-failed", "Run r failed: Error: no");
   const point = { key: "approve", name: "approve", token: "t", note: null, schema: null, expiresAt: null };
   const cases: readonly [Outcome<unknown>, string, number][] = [
@@ -130,7 +130,7 @@ describe("the last word", () => {
       10,
     ],
     [{ ...about, status: "suspended", waiting: [], wakeAt: 1 }, "nothing wakes it by itself: run it", 10],
-    [{ ...about, status: "running" }, "Another process drives this run.", 1],
+    [{ ...about, status: "running", waiting: [] }, "Another process drives this run.", 1],
     [{ ...about, status: "blocked", error, since: 0, waiting: [] }, "Once fixed: run it", 1],
     [{ ...about, status: "cancelled" }, "Cancelled.", 1],
   ];

@@ -21,7 +21,7 @@ import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/typ
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { listRuns } from "./runs/list.ts";
+import { listRuns, type ListedRun } from "./runs/list.ts";
 import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
 import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
@@ -120,8 +120,8 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
   advance(runId: string, options?: AdvanceOptions): Promise<Outcome<unknown>>;
   /** A handle on a run. Reads nothing, so the run may be missing. */
   get(runId: string): Run;
-  /** Runs of the storage, newest first. */
-  list(query?: ListQuery): Promise<ListPage>;
+  /** Runs of the storage, newest first; with `waiting`, those whose waits expire first. */
+  list(query?: ListQuery): Promise<ListPage<ListedRun>>;
   /** Ends a run and all its children, like `run.cancel`. */
   cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<unknown>>;
   /**

@@ -9,7 +9,7 @@ import { DurableError } from "./values/errors.ts";
 import { forkRun, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { byId, definitionOf, notFound, openRun, outcomeWithChildren } from "./runs/lookup.ts";
+import { byId, definitionOf, notFound, openRun, outcomeWithChildren, readerOf } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Tags } from "./values/run-tags.ts";
@@ -25,6 +25,7 @@ import {
 } from "./runs/reader.ts";
 import {
   type Outcome,
+  outcomeOf,
   type SuspendPoint,
   suspendedError,
   cancelledError,
@@ -254,7 +255,10 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     const due = wakeAt !== null && wakeAt <= host.world.now() && !(grown && status === "running");
     const outcome = due
       ? await advance(host, definitionOf(host, journal), journal)
-      : await outcomeWithChildren(host, journal, true);
+      : status === "running"
+        ? // Another driver has it. The waits below it are of no use to `result()`, which looks often.
+          outcomeOf(journal, await readerOf(host, journal), true)
+        : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
   }
 }

@@ -38,6 +38,7 @@ export {
   keepReport,
   dueOrder,
   dueSinceOf,
+  waitsUntil,
   endStatuses,
   hasEnded,
   endedBefore,

@@ -14,6 +14,7 @@ import {
   type AnyWorkflow,
   type Context,
   type Entry,
+  type ListedRun,
   type ListPage,
   type Outcome,
   type Resolution,
@@ -197,7 +198,7 @@ async function outcomes(): Promise<void> {
   expectTypeOf(flow.get("id")).toEqualTypeOf<Run<{ total: number }>>();
   expectTypeOf(await flow.get("id").result()).toEqualTypeOf<{ total: number }>();
   expectTypeOf(await flow.get("id").entries()).toEqualTypeOf<Entry[]>();
-  expectTypeOf(await flow.list({ status: "suspended" })).toEqualTypeOf<ListPage>();
+  expectTypeOf(await flow.list({ status: "suspended" })).toEqualTypeOf<ListPage<ListedRun>>();
   expectTypeOf(await flow.cancel("id")).toEqualTypeOf<Outcome<{ total: number }>>();
 }
 void outcomes;

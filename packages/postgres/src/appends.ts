@@ -9,7 +9,14 @@
 
 import type { DurableError } from "@durable/core";
 import type { AppendRequest, NamedBlob } from "@durable/core/storage";
-import { conflict, droppedConflict, dueOrder, refuseBlobs, singletonConflict } from "@durable/core/storage";
+import {
+  conflict,
+  droppedConflict,
+  dueOrder,
+  refuseBlobs,
+  singletonConflict,
+  waitsUntil,
+} from "@durable/core/storage";
 import { goesOn, grown, slottedTtl } from "./sql/append.ts";
 import { clock } from "./sql/clock.ts";
 import { put, take } from "./text.ts";
@@ -90,10 +97,36 @@ function hasFlow({ position, head, revives }: AppendRequest): boolean {
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report, no limits. */
+/** True for a batch whose head says something new about waits. */
+function isMarked({ position, head, newMarks }: AppendRequest): boolean {
+  if (position > 0) return newMarks === true;
+  return head.waits !== undefined || head.mark !== undefined;
+}
+
+/** What a function that is called with the reply of an append writes: a report, or what a head says about waits. */
+interface Addition {
+  readonly name: "reported" | "marked";
+  readonly columns: readonly Column[];
+}
+
+const reported: Addition = { name: "reported", columns: [["text", ({ report }) => text(report)]] };
+const marked: Addition = {
+  name: "marked",
+  columns: [
+    ["text", ({ head }) => (head.waits === undefined ? null : put(JSON.stringify(head.waits)))],
+    ["float8", ({ head }) => waitsUntil(head)],
+    ["text", ({ head }) => head.mark ?? null],
+  ],
+};
+
+function additionsOf(request: AppendRequest): Addition[] {
+  return [request.report === undefined ? [] : [reported], isMarked(request) ? [marked] : []].flat();
+}
+
+/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report, no limits, no change of its waits. */
 function isPlain(request: AppendRequest): boolean {
-  const { position, head, blobs, newTags, report } = request;
-  const isMore = newTags === true || report !== undefined || hasFlow(request);
+  const { position, head, blobs, newTags } = request;
+  const isMore = newTags === true || hasFlow(request) || additionsOf(request).length > 0;
   const isOther = isMore || (blobs !== undefined && blobs.length > 0);
   return position > 0 && head.chapter === undefined && !isOther;
 }
@@ -137,25 +170,19 @@ export function appendStatement(
   if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
   else if (plain.length > 0)
     parts.push(part(plain, { schema, isAsync, values, name: plainName(plain), columns: plainColumns }));
-  for (const [flows, reports] of kinds) {
-    const of = numbered.filter(
-      ({ request }) =>
-        !isPlain(request) && hasFlow(request) === flows && (request.report !== undefined) === reports,
-    );
-    if (of.length === 0) continue;
-    const called = flows ? flowPart(of, values) : wholePart(of, values);
-    parts.push(part(of, { schema, isAsync, values, ...(reports ? reported(called) : called) }));
+  const others = numbered.filter(({ request }) => !isPlain(request));
+  for (const of of Map.groupBy(others, ({ request }) => kindOf(request)).values()) {
+    const [first] = of as [(typeof of)[0]];
+    const called = hasFlow(first.request) ? flowPart(of, values) : wholePart(of, values);
+    parts.push(part(of, { schema, isAsync, values, ...called, additions: additionsOf(first.request) }));
   }
   return { text: parts.join("\nUNION ALL\n"), values };
 }
 
-/** What a batch that is not plain may have beside blobs, chapters and tags: limits, a report. */
-const kinds = [
-  [false, false],
-  [false, true],
-  [true, false],
-  [true, true],
-] as const;
+/** What a batch that is not plain has beside blobs, chapters and tags: limits, a report, new waits. */
+function kindOf(request: AppendRequest): string {
+  return [hasFlow(request), ...additionsOf(request).map(({ name }) => name)].join(" ");
+}
 
 /** True for a run that has a slot: its lease is extended only while it is live. */
 function isSlotted({ head }: AppendRequest): boolean {
@@ -227,16 +254,17 @@ interface Part {
   readonly columns: readonly Column[];
   /** Columns that are not arguments, and what is passed after the arguments. */
   readonly more?: { readonly columns: readonly Column[]; readonly args: string };
-  /** The number of the column that has the report. */
-  readonly report?: number;
+  /** What is written beside the batch. */
+  readonly additions?: readonly Addition[];
 }
 
 type Called = Required<Pick<Part, "name" | "columns" | "more">>;
 
 /** Calls a function for each of some appends; only refused ones are returned. */
-function part(of: Numbered, { schema, isAsync, values, name, columns, more, report }: Part): string {
+function part(of: Numbered, { schema, isAsync, values, name, columns, more, additions = [] }: Part): string {
   const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
-  const all = [...columns, ...(more?.columns ?? [])];
+  const own = [...columns, ...(more?.columns ?? [])];
+  const all = [...own, ...additions.flatMap((addition) => addition.columns)];
   const arrays = [
     bind(
       "int[]",
@@ -255,7 +283,11 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more, repo
   // One more for the process.
   args.splice(plainColumns.length + 1, 0, "$2::float8");
   const append = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
-  const call = report === undefined ? append : `${schema}.reported(${append}, c.c0, c.c${report})`;
+  let column = own.length;
+  const call = additions.reduce((reply, addition) => {
+    const given = addition.columns.map(() => `c.c${column++}`);
+    return `${schema}.${addition.name}(${[reply, "c.c0", ...given].join(", ")})`;
+  }, append);
   return `SELECT d.n, d.reason FROM (SELECT c.n, ${call} AS reason${isAsync ? durably : ""}
   FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;
 }
@@ -284,13 +316,6 @@ function wholePart(of: Numbered, values: unknown[]): Called {
       args: `($${names}::text[])[${from}], ($${bodies}::text[])[${from}]`,
     },
   };
-}
-
-/** The same for appends that change a report. */
-function reported({ name, columns, more }: Called): Called & Required<Pick<Part, "report">> {
-  const report = columns.length + more.columns.length;
-  const column: Column = ["text", (request) => text(request.report)];
-  return { name, columns, more: { ...more, columns: [...more.columns, column] }, report };
 }
 
 /** The same, with what the head says about limits at the end. */

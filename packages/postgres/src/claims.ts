@@ -6,7 +6,7 @@ import { thisProcess } from "@durable/core/storage";
 import { FairTurns, pageSize } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import type { Drivers } from "./drivers.ts";
-import { listedHead, type RunRow } from "./rows.ts";
+import { notedHead, type RunRow } from "./rows.ts";
 import { put, take } from "./text.ts";
 
 export class Claims {
@@ -60,7 +60,7 @@ export class Claims {
   }
 
   #took(row: RunRow): RunHead {
-    const head = listedHead(row);
+    const head = notedHead(row);
     this.#turns.took(head.workflow, head.flow ?? {});
     if (row.slot !== null) this.#turns.slots.set(head.workflow, take(row.slot));
     return head;

@@ -2,7 +2,7 @@
 
 import { DurableError } from "@durable/core";
 import type { ReadReply } from "@durable/core/storage";
-import { headOf, noteOf, type WholeRow } from "./rows.ts";
+import { headOf, isDriven, noteOf, type WholeRow } from "./rows.ts";
 import { take } from "./text.ts";
 
 /** A row of `read`: first the run, then its batches in order, then the blobs that they name. */
@@ -40,6 +40,7 @@ export function replyOf(
     ...(from !== asked && { from }),
     ...(!run.deleted && { head: headOf(run) }),
     ...(run.blocked !== null && { blocked: noteOf(run.blocked) }),
+    driven: isDriven({ ...run, driven: first.name === "true" }),
     ...(blobs.length > 0 && { blobs: Object.fromEntries(blobs) }),
   };
 }

@@ -1,8 +1,8 @@
 /** Rows of the tables, as the port shows them. */
 
-import type { ListQuery, RunHead, RunStatus } from "@durable/core";
+import type { ListQuery, OpenWaits, RunHead, RunStatus } from "@durable/core";
 import type { BlockedNote, RunFlow } from "@durable/core/storage";
-import { dueSinceOf, noted } from "@durable/core/storage";
+import { dueSinceOf, isDead, noted } from "@durable/core/storage";
 import { take } from "./text.ts";
 
 /** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */
@@ -28,8 +28,14 @@ export interface RunRow {
   readonly slot: string | null;
   readonly tags: string | null;
   readonly version: string | null;
-  /** Missing in claims. */
+  /** Missing in claims, like those below. */
   readonly report?: string | null;
+  readonly waits?: string | null;
+  readonly waits_at?: number | null;
+  readonly mark?: string | null;
+  readonly process?: string | null;
+  /** In lists: its lease lasts. */
+  readonly driven?: boolean | null;
 }
 
 /** A row as `read` returns it. */
@@ -60,18 +66,26 @@ export function headOf(row: RunRow): RunHead {
     ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
     ...(row.version !== null && { version: take(row.version) }),
     ...(typeof row.report === "string" && { report: take(row.report) }),
+    ...(typeof row.waits === "string" && { waits: JSON.parse(take(row.waits)) as OpenWaits }),
+    ...(typeof row.mark === "string" && { mark: row.mark as NonNullable<RunHead["mark"]> }),
   };
 }
 
-/** The head of a run as lists show it, with its note. */
-export function listedHead(row: RunRow): RunHead {
+/** True while the lease of a run lasts, and its driver is not known to be dead. */
+export function isDriven({ driven, process }: Pick<RunRow, "driven" | "process">): boolean {
+  return driven === true && !(typeof process === "string" && isDead(process));
+}
+
+/** The head of a run with its note. */
+export function notedHead(row: RunRow): RunHead {
   return noted(headOf(row), row.blocked === null ? null : noteOf(row.blocked));
 }
 
 /** The time by which a list is sorted; 0 in one that begins with the newest run. */
-export function timeOf({ dueAt, endedBefore }: ListQuery, row: RunRow): number {
+export function timeOf({ dueAt, endedBefore, waiting }: ListQuery, row: RunRow): number {
   if (dueAt !== undefined) return row.due_order ?? 0;
-  return endedBefore === undefined ? 0 : row.updated_at;
+  if (endedBefore !== undefined) return row.updated_at;
+  return waiting === undefined ? 0 : (row.waits_at ?? 0);
 }
 
 /** A note as its row has it: JSON, which has no U+0000. */

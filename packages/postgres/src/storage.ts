@@ -38,7 +38,7 @@ import { keepPause, pausesIn } from "./pauses.ts";
 import { schedulesIn } from "./schedules.ts";
 import { rolesOf, settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
-import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
+import { isDriven, notedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
 import { takeTurnText } from "./sql/retention.ts";
@@ -165,8 +165,8 @@ export class PostgresStorage implements Storage {
   /** Batches from a position on; `null` is the beginning of the current chapter. */
   #read(locator: string, asked: number | null): Promise<ReadReply> {
     return this.#database.do(async () => {
-      const text = `SELECT * FROM ${this.#schema}.read($1, $2)`;
-      return replyOf(await this.#database.rows<ReadRow>(text, [locator, asked]), locator, asked);
+      const text = `SELECT * FROM ${this.#schema}.read($1, $2, $3)`;
+      return replyOf(await this.#database.rows<ReadRow>(text, [locator, asked, this.#now()]), locator, asked);
     });
   }
 
@@ -180,7 +180,7 @@ export class PostgresStorage implements Storage {
       const page = rows.slice(0, limit);
       const last = rows.length > limit ? page.at(-1) : undefined;
       return {
-        runs: page.map(listedHead),
+        runs: page.map((row) => ({ ...notedHead(row), driven: isDriven(row) })),
         next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
       };
     });

@@ -17,9 +17,9 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 /** What a later version might do: a column, an index that finds runs by it, and a value for those that are there. */
-const next: Step = (schema) => `ALTER TABLE ${schema}.runs ADD COLUMN mark text;
-  CREATE INDEX runs_by_mark ON ${schema}.runs (mark, id);
-  UPDATE ${schema}.runs SET mark = 'old';`;
+const next: Step = (schema) => `ALTER TABLE ${schema}.runs ADD COLUMN flavour text;
+  CREATE INDEX runs_by_flavour ON ${schema}.runs (flavour, id);
+  UPDATE ${schema}.runs SET flavour = 'old';`;
 
 test("a next version brings tables up to date beside a process of this one, and its index finds what they hold", async () => {
   const schema = freshSchema();
@@ -33,10 +33,10 @@ test("a next version brings tables up to date beside a process of this one, and 
   const client = await sharedPool(url).connect();
   onTestFinished(() => client.release());
   await client.query("SET enable_seqscan = off");
-  const found = `SELECT locator, length FROM ${schema}.runs WHERE mark = 'old'`;
+  const found = `SELECT locator, length FROM ${schema}.runs WHERE flavour = 'old'`;
   expect((await client.query(found)).rows).toEqual([{ locator: head.locator, length: 2 }]);
   const plan = await client.query<{ "QUERY PLAN": string }>(`EXPLAIN ${found}`);
-  expect(plan.rows.map((row) => row["QUERY PLAN"]).join("\n")).toContain("runs_by_mark");
+  expect(plan.rows.map((row) => row["QUERY PLAN"]).join("\n")).toContain("runs_by_flavour");
   const version = await client.query(`SELECT version FROM ${schema}.durable_version`);
   expect(version.rows).toEqual([{ version: newest + 1 }]);
   expect(await codeOf(migrate(settings(schema)))).toBe("newer-format");

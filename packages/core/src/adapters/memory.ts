@@ -45,6 +45,7 @@ import {
   dueFrom,
   fits,
   giveBack,
+  isHeld,
   isDue,
   lengthOf,
   newlyKept,
@@ -165,6 +166,7 @@ export class MemoryStorage implements Storage {
       ...(!deleted && { head: run.head }),
       ...(from < first && { from: first }),
       ...(note !== null && { blocked: note }),
+      driven: isHeld(run, this.#now()),
     };
     const blobs = [...named].filter(([, { positions }]) =>
       positions.some((position) => position >= from && position < to),
@@ -221,7 +223,7 @@ export class MemoryStorage implements Storage {
       .filter(fits(query))
       .filter((run) => dueAt === undefined || isDue(run, dueAt, this.#now()))
       .toSorted(orderOf(query));
-    return page(found, query);
+    return page(found, query, this.#now());
   }
 
   claim(request: ClaimRequest): Promise<readonly RunHead[]> {

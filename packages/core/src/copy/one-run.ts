@@ -126,6 +126,7 @@ function requestOf(source: SourceRun, position: number, blobs: readonly NamedBlo
     batch: source.batchAt(position),
     ...(blobs.length > 0 && { blobs }),
     head,
+    ...(position > 0 && { newMarks: true as const }),
     ...(isLast && typeof report === "string" && { report }),
     lease: isLast ? null : { owner, ttlMs: leaseMs },
   };

@@ -16,7 +16,7 @@ import type { Json } from "../values/codec/tags.ts";
 import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
 import type { Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
-import type { WaitState } from "../journal/fold.ts";
+import type { WaitState } from "../journal/waits.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
 import type { DriverLease } from "./lease.ts";

@@ -94,10 +94,10 @@ export class Envelope {
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
   }
 
-  /** A report as the head of a run has it: bound to its run, and not to a position. */
-  async sealReport(value: Json, runId: string): Promise<string> {
+  /** A report or a question as the head of a run has it: bound to its run, and not to a position. */
+  async sealText(value: Json, place: Place): Promise<string> {
     const text = JSON.stringify(value);
-    const body = await this.#cipher?.seal(text, { runId, at: "report" });
+    const body = await this.#cipher?.seal(text, place);
     return body === undefined ? text : JSON.stringify(sealed(body));
   }
 

@@ -4,7 +4,6 @@
  * fold.1. `summarize` alone decides a run's status and head.
  * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried`, after
  *     `run.failed` or after the cancellation of a run that the one above did not need.
- * fold.3. The first valid answer settles a suspend point. Answers wait for their verdict in the order in which they came.
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
  * fold.6. An append that changes no report passes none to the storage.
@@ -19,8 +18,12 @@ import { traitsOf } from "./kinds.ts";
 import { locatorOf } from "./keys.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { RunFlow, RunHead } from "../ports/storage.ts";
+import { hasEnded } from "../ports/storage-kit.ts";
+import { marksOf, Waits, type Marks, type OpenWait, type WaitState } from "./waits.ts";
 
-export type Summary = { -readonly [K in keyof Omit<RunHead, "locator" | "report">]: RunHead[K] };
+type Summarized = Omit<RunHead, "locator" | "report" | "waits" | "mark" | "blocked" | "driven">;
+
+export type Summary = { -readonly [K in keyof Summarized]: Summarized[K] };
 
 function emptySummary(): Summary {
   const none = { label: null, parent: null, ancestors: [], wakeAt: null, dueSince: null };
@@ -142,20 +145,6 @@ export function withTags(
   return Object.fromEntries(all.filter((tag): tag is [string, string] => tag[1] !== null));
 }
 
-/** The recorded state of one suspend point. */
-export interface WaitState {
-  readonly wait: string;
-  opened: (Entry & { kind: "suspend.opened" }) | null;
-  /** Answers without a verdict yet, the earliest first: they came through `deliver`, or before their wait. */
-  answers: (Entry & { kind: "suspend.answered" })[];
-  settled: "resolved" | "expired" | "closed" | null;
-  /** The id of the answer that settled it. */
-  answerId: string | null;
-}
-
-/** A wait whose opening is recorded. */
-type OpenWait = WaitState & { opened: NonNullable<WaitState["opened"]> };
-
 /** The recorded state of one child; `over` once its end, or the end of its scope, is recorded. */
 export interface ChildState {
   readonly opened: Entry & { kind: "child.opened" };
@@ -173,11 +162,9 @@ export type Undoing = Extract<Entry, { kind: "run.failing" | "run.cancelling" }>
 /** The fold of one run's journal, updated entry by entry. */
 export class RunState {
   readonly summary: Readonly<Summary> = emptySummary();
-  readonly waits = new Map<string, WaitState>();
-  /** Waits that are open, in the order in which they were opened: a long run has few of them. */
-  readonly #open = new Set<OpenWait>();
-  /** Waits that have an answer and are not open yet. */
-  readonly #early = new Set<WaitState>();
+  readonly waits = new Waits();
+  /** What the head said of a run that was read only in part: its other waits are not known. */
+  skimmed: Marks | null = null;
   readonly children = new Map<string, ChildState>();
   /** The run has spawned some that are cancelled when it ends, in this chapter or an earlier one. */
   endsSpawned = false;
@@ -227,7 +214,7 @@ export class RunState {
     if (entry.kind === "run.unpaused" || entry.kind === "run.cancelling") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     else if (this.summary.status === "suspended") this.deadline = this.summary.wakeAt;
-    if ("wait" in entry) this.learnWait(entry);
+    if ("wait" in entry) this.waits.learn(entry);
     if (entry.kind === "report.set") this.report = { value: entry.value, seq: entry.seq };
     if (entry.kind === "run.continued" && entry.report !== undefined)
       this.report = { value: entry.report, seq: entry.seq };
@@ -274,56 +261,44 @@ export class RunState {
     return [...this.children.values()].filter(({ over }) => !over);
   }
 
-  /** An entry whose position is not known has `seq` 0. */
-  learnWait(entry: Entry & { wait: string }): void {
-    const state = this.wait(entry.wait);
-    this.waits.set(entry.wait, state);
-    switch (entry.kind) {
-      case "suspend.opened":
-        state.opened = entry;
-        // The code reaches the wait again: the race around it is gone, or had another winner.
-        if (state.settled === "closed") state.settled = null;
-        break;
-      case "suspend.answered":
-        if (state.settled === null) state.answers.push(entry);
-        break;
-      case "suspend.rejected":
-        if (isJudged(state, entry)) state.answers.shift();
-        break;
-      case "suspend.resolved":
-        if (state.settled === null) {
-          const { answerId } = isJudged(state, entry) ? (state.answers[0] ?? entry) : entry;
-          state.answerId = answerId ?? null;
-        }
-        settle(state, "resolved");
-        break;
-      case "suspend.expired":
-        // Earlier answers are validated first; the timeout counts only if all of them are invalid.
-        if (state.answers.length === 0) settle(state, "expired");
-        break;
-      case "suspend.closed":
-        settle(state, "closed");
-        break;
-      default:
-    }
-    keepIf(this.#open, state as OpenWait, state.opened !== null && state.settled === null);
-    keepIf(this.#early, state, state.opened === null && state.answers.length > 0);
-  }
-
-  /** How many waits have answers that came before them. */
-  get early(): number {
-    return this.#early.size;
-  }
-
   /** The state of a wait, also of one without any entry yet. */
   wait(wait: string): WaitState {
-    return this.waits.get(wait) ?? { wait, opened: null, answers: [], settled: null, answerId: null };
+    return this.waits.wait(wait);
   }
 
   /** Suspend points that are durable and not settled; `answered` includes those with an answer that has no verdict yet. */
   openWaits({ answered = false } = {}): OpenWait[] {
     if (this.undoing !== null) return [];
-    return [...this.#open].filter(({ answers }) => answered || answers.length === 0);
+    return this.waits.open().filter(({ answers }) => answered || answers.length === 0);
+  }
+
+  /** What the head says about waits after these facts, which may not be recorded yet. `summary` is the one after them. */
+  marksAfter(facts: readonly Fact<Json>[], { status, wakeAt, flow }: Summary): Marks {
+    if (hasEnded({ status })) return {};
+    const undoing =
+      this.undoing ?? facts.find(({ kind }) => kind === "run.failing" || kind === "run.cancelling");
+    if (undoing !== null && undoing !== undefined)
+      return { mark: undoing.kind === "run.failing" ? "failing" : "cancelling" };
+    if (this.skimmed !== null) return this.#skimmedAfter(this.skimmed, facts);
+    const open = this.waits.openAfter(facts);
+    const marks = marksOf(open);
+    if (marks.waits !== undefined || status !== "suspended" || wakeAt === null) return marks;
+    const parked = facts.findLast((fact) => fact.kind === "run.suspended");
+    const looks = parked === undefined ? this.openChildren().length > 0 : parked.look !== undefined;
+    // A run with a time to begin sleeps, whatever it has inherited.
+    const isDelayed = wakeAt === flow?.startAt;
+    return !isDelayed && (open.length > 0 || looks) ? { mark: "waiting" } : {};
+  }
+
+  /** An answer, the one fact that is appended to a run that was not read as a whole, changes the count alone (waits.2). */
+  #skimmedAfter({ waits, mark }: Marks, facts: readonly Fact<Json>[]): Marks {
+    if (waits === undefined) return mark === undefined || mark === "waiting" ? {} : { mark };
+    const answered = facts.filter((fact) => {
+      const { opened, answers, settled } = "wait" in fact ? this.wait(fact.wait) : this.wait("");
+      return opened !== null && settled === null && answers.length === 0;
+    });
+    const count = waits.count - answered.length;
+    return count > 0 ? { waits: { ...waits, count } } : {};
   }
 }
 
@@ -336,19 +311,4 @@ export function reportMade(
   const made = facts.findLast(({ fact }) => fact.kind === "report.set")?.fact;
   const isInherited = first?.kind === "run.forked" && report !== null && report.seq <= first.base;
   return made?.kind === "report.set" ? made.value : isInherited ? report.value : undefined;
-}
-
-function keepIf<T>(set: Set<T>, item: T, keep: boolean): void {
-  if (keep) set.add(item);
-  else set.delete(item);
-}
-
-function settle(state: WaitState, how: NonNullable<WaitState["settled"]>): void {
-  state.settled ??= how;
-  state.answers = [];
-}
-
-/** True when the verdict is on the first answer: answers are judged in their order. */
-function isJudged({ answers }: WaitState, { answer }: { readonly answer?: number }): boolean {
-  return answer !== undefined && [0, answer].includes(answers[0]?.seq ?? -1);
 }

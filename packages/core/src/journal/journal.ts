@@ -26,7 +26,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
 import { Envelope, openNote } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
-import { reportMade, RunState, summarize } from "./fold.ts";
+import { reportMade, RunState, summarize, type Summary } from "./fold.ts";
 import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
@@ -34,7 +34,9 @@ import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { retaken } from "./taken-back.ts";
 import { type KnownAncestors, inheritedBy } from "./ancestors.ts";
 import type { Inherited } from "./lineage.ts";
+import { defined } from "../values/options.ts";
 import { Turns } from "../values/turns.ts";
+import type { Marks } from "./waits.ts";
 import type { AppendRequest, BlockedNote, Storage, ReadReply } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
@@ -85,6 +87,12 @@ export class RunJournal {
   deleted = false;
   /** Why the run cannot continue, according to the note beside its head. */
   blocked: BlockedNote | null = null;
+  /** Whether the run had a live driver when it was last read; `undefined` where the storage does not say so. */
+  held: boolean | undefined;
+  /** What the head in the storage says about waits, with the question as it is stored; `null` while it is not known. */
+  #marks: Marks | null = null;
+  /** The question of the head, and the text that the storage has of it: sealed once, not with every append. */
+  #question: { readonly text: string; readonly sealed: string } | null = null;
   /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
   driven = false;
   /** Another driver has the run, so this one must not go on. */
@@ -228,12 +236,15 @@ export class RunJournal {
     const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
     const text = writeBatch(writeId, outside, wrapped.texts);
     const report = reportMade(facts, this.state.report, this.#first);
+    const inherited = await this.#inheritedBy(facts);
+    const marks = await this.#marksAfter(facts, summary, inherited);
     const request: AppendRequest = {
       locator,
       position,
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
-      head: { locator, ...summary },
-      ...(report !== undefined && { report: await this.#envelope.sealReport(report, spot.runId) }),
+      head: { locator, ...summary, ...marks },
+      ...(position > 0 && !isSame(this.#marks, marks) ? { newMarks: true } : {}),
+      ...(report !== undefined && { report: await this.#envelope.sealText(report, { runId: spot.runId, at: "report" }) }),
       // Folding makes a new object for every change.
       ...(position > 0 && summary.tags !== this.state.summary.tags ? { newTags: true } : {}),
       ...(facts[0]?.fact.kind === "run.retried" ? { revives: true } : {}),
@@ -248,8 +259,10 @@ export class RunJournal {
         this.size += request.batch.length;
         const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
         const batch = { driver: this.driver, writeId, outside, facts: own };
+        this.#marks = marks;
         if (options.learn === false) return { kind: "landed", entries: [] };
-        return { kind: "landed", entries: position === 0 ? await this.#learn(batch) : this.#add(batch) };
+        const entries = position === 0 ? await this.#learn(batch, inherited) : this.#add(batch);
+        return { kind: "landed", entries };
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
@@ -258,6 +271,41 @@ export class RunJournal {
         await backOff(this.#world, tries);
       }
     }
+  }
+
+  /** What a fork begins with: read before its first append, because its head has the waits that it inherits. */
+  async #inheritedBy(facts: readonly WrittenFact[]): Promise<Inherited | null> {
+    const [first] = facts;
+    if (first?.fact.kind !== "run.forked" || this.position > 0) return null;
+    return inheritedBy(first.fact, first.at, this.#source);
+  }
+
+  async #marksAfter(
+    facts: readonly WrittenFact[],
+    summary: Summary,
+    inherited: Inherited | null,
+  ): Promise<Marks> {
+    const [first] = facts;
+    // Most appends. A run that waits for something else than an answer goes on with any of them.
+    const isStill = ({ fact }: WrittenFact): boolean => !("wait" in fact) && !fact.kind.startsWith("run.");
+    if (this.#marks !== null && this.#marks.mark !== "waiting" && facts.every(isStill)) return this.#marks;
+    if (first?.fact.kind === "run.continued") return {};
+    let { state } = this;
+    if (first?.fact.kind === "run.retried") ({ state } = retaken(this, first.fact));
+    if (inherited !== null) {
+      state = new RunState();
+      for (const entry of inherited.entries) state.learn(entry, 0);
+    }
+    const marks = state.marksAfter(
+      facts.map(({ fact }) => fact),
+      summary,
+    );
+    if (marks.waits === undefined || state.skimmed !== null) return marks;
+    const { question: text = "", ...open } = marks.waits;
+    const place = { runId: summary.runId, at: "question" };
+    if (this.#question?.text !== text)
+      this.#question = { text, sealed: await this.#envelope.sealText(text, place) };
+    return { waits: { ...open, question: this.#question.sealed } };
   }
 
   /** Reads from the position of an uncertain append; `null` when the position is free, or the read failed as well. */
@@ -281,12 +329,14 @@ export class RunJournal {
 
   async #tail(): Promise<TailBatch[]> {
     const reply = await readPart(this.#storage, this, this.#chapter);
-    const { batches, length, deleted, blobs, blocked, head, from = this.position } = reply;
+    const { batches, length, deleted, blobs, blocked, driven, head, from = this.position } = reply;
     // The id was deleted and is used again: what was read belongs to another run.
     if (this.position > 0 && head !== undefined && head.createdAt !== this.state.summary.createdAt)
       throw regressed(this.runId, this.position, true);
     this.deleted = deleted === true;
     this.blocked = blocked === undefined ? null : await openNote(blocked, this.locator, this.#cipher);
+    this.held = driven;
+    this.#marks = head === undefined ? null : defined({ waits: head.waits, mark: head.mark });
     if (length < this.position) throw regressed(this.runId, this.position, length === 0);
     // Earlier chapters are not read, or were dropped. The batches that follow begin with a chapter.
     this.position = Math.max(this.position, from);
@@ -340,22 +390,25 @@ export class RunJournal {
     if (whole) return void (await this.refresh());
     this.deleted = deleted === true;
     this.position = length;
-    const { locator: _, report: __, ...summary } = head;
+    const { locator: _, report: __, waits, mark, ...summary } = head;
     Object.assign(this.state.summary, summary);
+    this.state.skimmed = defined({ waits, mark });
+    this.#marks = this.state.skimmed;
     for (const [i, text] of batches.entries()) {
       if (i > 0 && !text.includes(wait)) continue;
       const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
       for (const { fact, at } of facts) {
         const entry: Entry = { ...fact, at, seq: 0, outside };
         if (i === 0 && isBeginning(entry)) this.#begin(entry);
-        if ("wait" in entry && entry.wait === wait) this.state.learnWait(entry);
+        if ("wait" in entry && entry.wait === wait) this.state.waits.learn(entry);
       }
     }
   }
 
-  async #learn(batch: ReadBatch): Promise<Entry[]> {
+  async #learn(batch: ReadBatch, known: Inherited | null = null): Promise<Entry[]> {
     const [first] = batch.facts;
-    if (first?.fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(first.fact, first.at);
+    if (first?.fact.kind === "run.forked" && this.#seq === 0)
+      this.#inherit(first.fact, known ?? (await inheritedBy(first.fact, first.at, this.#source)));
     return this.#add(batch);
   }
 
@@ -396,14 +449,18 @@ export class RunJournal {
   }
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
-  async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    this.#inherited = await inheritedBy(forked, at, this.#source);
+  #inherit(forked: Fact<Json> & { kind: "run.forked" }, inherited: Inherited): void {
+    this.#inherited = inherited;
     this.#seq = forked.base;
-    for (const entry of this.#inherited.entries) {
+    for (const entry of inherited.entries) {
       this.entries.push(entry);
       this.state.learn(entry, 0);
     }
   }
+}
+
+function isSame(before: Marks | null, after: Marks): boolean {
+  return before === after || JSON.stringify([before?.mark, before?.waits]) === JSON.stringify([after.mark, after.waits]);
 }
 
 /**

@@ -9,6 +9,8 @@ import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
 import type { Keyring } from "./tokens.ts";
 import { valueFields } from "./kinds.ts";
+import { hasEnded } from "../ports/storage-kit.ts";
+import { stateOf, type RunStateName, type Seen } from "./run-state.ts";
 
 /** A suspend point that is open: what is asked, and the token that answers it. */
 export interface SuspendPoint {
@@ -34,6 +36,8 @@ export interface SuspendPoint {
  */
 export type Outcome<T> = {
   readonly runId: string;
+  /** What the run does, in one word: the same word as in lists. */
+  readonly state: RunStateName;
   /** True when the run had ended before this call, so that nothing ran. */
   readonly recorded: boolean;
   /** What the run shows of itself: the last value of `ctx.report`, if there was one. */
@@ -52,7 +56,11 @@ export type Outcome<T> = {
       readonly error?: DurableError;
     } & CancelReason &
       Pick<Leftovers, "uncompensated">)
-  | ({ readonly status: "running" } & Undone)
+  | ({
+      readonly status: "running";
+      /** Its open waits: they take answers while other work goes on. Empty where no secret can sign tokens. */
+      readonly waiting: readonly SuspendPoint[];
+    } & Undone)
   | {
       /** Not driven until it is unpaused. */
       readonly status: "paused";
@@ -85,15 +93,32 @@ export interface Undone {
   readonly failing?: DurableError;
 }
 
+/** What an outcome depends on beside the journal. */
+export interface Reader extends Seen {
+  /** This process drives the run. */
+  readonly drives: boolean;
+  /** Signs tokens; an error without a secret. */
+  readonly keyring: Keyring | DurableError;
+}
+
+function journalState(journal: RunJournal, { drives, ...seen }: Omit<Reader, "keyring">): RunStateName {
+  const { summary } = journal.state;
+  // What this object has driven is parked or handed over by now, unless another driver has taken it.
+  const driven = drives || (journal.driven ? journal.lost : journal.held);
+  const status = journal.blocked === null || hasEnded(summary) ? summary.status : "blocked";
+  return stateOf({ ...summary, ...journal.state.marksAfter([], summary), status, driven }, seen);
+}
+
 /** The outcome according to the journal now. */
 export function outcomeOf(
   journal: RunJournal,
-  keyring: Keyring | DurableError,
+  { keyring, ...seen }: Reader,
   recorded: boolean,
 ): Outcome<unknown> {
   const { runId, state } = journal;
   const about = {
     runId,
+    state: journalState(journal, seen),
     recorded: recorded && state.end !== null,
     ...(state.report !== null && { report: decode(state.report.value, `report of run ${runId}`) }),
   };
@@ -121,8 +146,7 @@ export function outcomeOf(
     default:
   }
   const undone = undoneOf(journal);
-  const waiting = (): SuspendPoint[] =>
-    keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
+  const waiting = (): SuspendPoint[] => pointsIfSigned(journal, keyring);
   if (state.paused !== null) {
     const { reason, at: since } = state.paused;
     return { ...about, status: "paused", reason: reason as string | null, since, waiting: waiting() };
@@ -132,7 +156,8 @@ export function outcomeOf(
     const error = new DurableError(code as ErrorCode, message);
     return { ...about, status: "blocked", error, since, waiting: waiting(), ...undone };
   }
-  if (state.summary.status !== "suspended") return { ...about, status: "running", ...undone };
+  if (state.summary.status !== "suspended")
+    return { ...about, status: "running", waiting: waiting(), ...undone };
   return {
     ...about,
     ...undone,
@@ -140,6 +165,20 @@ export function outcomeOf(
     waiting: suspendPoints(journal, keyring),
     wakeAt: state.deadline,
   };
+}
+
+/** The outcome of a run that another driver has, or that is due: what its journal says may be about to change. */
+export function runningOutcome(
+  journal: RunJournal,
+  { keyring, ...seen }: Reader,
+): Outcome<unknown> & { status: "running" } {
+  const [state, waiting] = [journalState(journal, seen), pointsIfSigned(journal, keyring)];
+  return { runId: journal.runId, state, recorded: false, status: "running", waiting };
+}
+
+/** Only a suspended run throws without a secret: any other goes on, or says more than its waits. */
+function pointsIfSigned(journal: RunJournal, keyring: Keyring | DurableError): SuspendPoint[] {
+  return keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
 }
 
 function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): SuspendPoint[] {

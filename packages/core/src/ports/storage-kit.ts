@@ -100,6 +100,14 @@ export function dueSinceOf(order: number | null, flow: RunFlow | undefined): num
   return order === null ? null : order + 1_000 * (flow?.priority ?? 0);
 }
 
+/** Later than any time: the place of waits that do not expire. */
+const never = 8_640_000_000_000_000;
+
+/** The place of a run among those with open waits; `null` for one that has none. */
+export function waitsUntil({ waits }: Pick<RunHead, "waits">): number | null {
+  return waits === undefined ? null : (waits.expiresAt ?? never);
+}
+
 /** The statuses of runs that have ended. */
 export const endStatuses = ["completed", "failed", "cancelled"] as const;
 

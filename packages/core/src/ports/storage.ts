@@ -81,8 +81,30 @@ export interface RunHead {
    * is encrypted where values are; `list` of a workflow or an app gives the value.
    */
   readonly report?: unknown;
+  /** Its open waits that an answer settles; missing when there is none without an answer. */
+  readonly waits?: OpenWaits;
+  /**
+   * What the status does not say: the run undoes its work before it ends, as `cancelling` or `failing`; or it is
+   * suspended until a time, and `waiting` for a message or a child as well.
+   */
+  readonly mark?: "cancelling" | "failing" | "waiting";
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
+  /** In lists only: whether a live driver has the run. Missing where the storage does not know. */
+  readonly driven?: boolean;
+}
+
+/** The open waits of a run, as its head has them. */
+export interface OpenWaits {
+  /** How many have no answer. */
+  readonly count: number;
+  /** When the first of them expires, in milliseconds since the epoch; `null` when none does. */
+  readonly expiresAt: number | null;
+  /**
+   * The first question, of at most 200 characters: a text of its note, or the name of the wait. Storages keep a text, which
+   * is encrypted where values are; `list` of a workflow or an app gives the question, or nothing where it cannot be opened.
+   */
+  readonly question?: string;
 }
 
 /**
@@ -113,6 +135,11 @@ export interface AppendRequest {
    * not say so: their tags and versions are always new.
    */
   readonly newTags?: true;
+  /**
+   * True when `waits` or `mark` of the head may differ from those of the head before. A first batch does not say so: what
+   * it has is always new.
+   */
+  readonly newMarks?: true;
   /** True when the run had ended, and this batch lets it continue: its singleton may belong to another run by now. */
   readonly revives?: true;
   /** The report of the run, if this batch changes it: a text to keep with the head, and to give back as `head.report`. */
@@ -153,6 +180,11 @@ export interface ListQuery {
   readonly createdBefore?: number | undefined;
   /** Only runs whose id, label or value of a tag begins with this text. */
   readonly q?: string | undefined;
+  /**
+   * Only runs with open waits that have no answer, whatever else they do. Those that expire first come first, then those
+   * that do not expire, the oldest first.
+   */
+  readonly waiting?: true | undefined;
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
   /**
@@ -167,8 +199,8 @@ export interface ListQuery {
 }
 
 /** A page of runs. */
-export interface ListPage {
-  readonly runs: readonly RunHead[];
+export interface ListPage<Head extends RunHead = RunHead> {
+  readonly runs: readonly Head[];
   /** The cursor of the next page; `null` on the last page. */
   readonly next: string | null;
 }
@@ -244,6 +276,8 @@ export interface ReadReply {
   readonly from?: number;
   /** The note of the run, unless it is void. */
   readonly blocked?: BlockedNote;
+  /** Whether a live driver has the run. Missing where the storage does not know. */
+  readonly driven?: boolean;
 }
 
 /**
@@ -260,7 +294,10 @@ export interface Storage {
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are. An unknown run has none. */
   read(locator: string, from?: number): Promise<ReadReply>;
-  /** Newest first; with `dueAt`, those that are due longest first, a priority counted in; see also `endedBefore`. */
+  /**
+   * Newest first; with `dueAt`, those that are due longest first, a priority counted in; see also `waiting` and
+   * `endedBefore`.
+   */
   list(query?: ListQuery): Promise<ListPage>;
   /**
    * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
@@ -335,8 +372,8 @@ export interface Storage {
    */
   whenDue?(workflow: readonly string[], signal: AbortSignal, version?: readonly string[]): Promise<void>;
   /**
-   * True when it keeps the tags and versions of heads, when lists know `tags`, `version`, `createdAfter`,
-   * `createdBefore` and `q`, and claims and `whenDue` know versions. Without it, these filters are refused, and
+   * True when it keeps the tags, versions and waits of heads, when lists know `tags`, `version`, `createdAfter`,
+   * `createdBefore`, `q` and `waiting`, and claims and `whenDue` know versions. Without it, these filters are refused, and
    * workers of certain versions list all due runs of their workflows.
    */
   readonly finds?: true;

@@ -17,9 +17,9 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, notFound, openJournal, openRun, outcomeWithChildren } from "./lookup.ts";
+import { definitionOf, notFound, openJournal, openRun, outcomeWithChildren, readerOf } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
-import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import { outcomeOf, runningOutcome, type Outcome } from "../journal/outcome.ts";
 import { asPaused } from "./pauses.ts";
 import { codeOf } from "./replay.ts";
 import { poisoned } from "./suspects.ts";
@@ -83,7 +83,7 @@ async function outcomeOfDriven(host: Host, driven: Driven): Promise<Outcome<unkn
       return driven.pause === undefined ? outcome : asPaused(outcome, driven.pause);
     }
     case "running":
-      return { runId: driven.journal.runId, recorded: false, status: "running" };
+      return runningOutcome(driven.journal, await readerOf(host, driven.journal));
     case "poison":
       return driven.outcome;
   }
@@ -221,13 +221,13 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
     const { error, since = host.world.now() } = stop;
     const { code, message } = error;
     journal.blocked = { code, message, since, length: journal.position };
-    const outcome = outcomeOf(journal, await host.keyring(), false);
+    const outcome = outcomeOf(journal, await readerOf(host, journal), false);
     return outcome.status === "blocked" ? { ...outcome, error } : outcome;
   }
   const outcome = await outcomeWithChildren(host, journal, false);
   // The driver that took the run over may not have written yet: the journal then still ends with our own entry.
   return stop.kind === "lost" && outcome.status === "suspended"
-    ? { runId: journal.runId, recorded: false, status: "running" }
+    ? runningOutcome(journal, await readerOf(host, journal))
     : outcome;
 }
 

@@ -4,7 +4,9 @@ import type { ListPage, ListQuery, RunHead, Storage } from "../ports/storage.ts"
 import { atOnce } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
-import { openHead } from "./send.ts";
+import { withTexts } from "./send.ts";
+import { hasEnded } from "../ports/storage-kit.ts";
+import { stateOf, type RunStateName } from "../journal/run-state.ts";
 import type { Definition } from "../engine/definition.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -12,24 +14,35 @@ import { DurableError, show } from "../values/errors.ts";
 import { assertTagCount, checkedTags, type Tags } from "../values/run-tags.ts";
 
 /** Filters that only some storages know. */
-const filters = "tags version createdAfter createdBefore q";
+const filters = "tags version createdAfter createdBefore q waiting";
 const queryOptions = `workflow status parent dueAt endedBefore limit cursor ${filters}`;
 
-export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
+/** A run in a list of a workflow or an app. */
+export interface ListedRun extends RunHead {
+  /** What the run does, in one word: the same word as in its outcome. */
+  readonly state: RunStateName;
+}
+
+export async function listRuns(host: Host, query: ListQuery): Promise<ListPage<ListedRun>> {
   assertOptions(query, queryOptions, "list()");
   const { storage, cipher } = await host.journals();
   if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
     assertFindable(storage, query);
   const page = await storage.list(query);
-  if (page.runs.every(({ report, blocked }) => report === undefined && blocked === undefined)) return page;
-  return { ...page, runs: await Promise.all(page.runs.map((head) => openHead(head, cipher ?? null))) };
+  const now = host.world.now();
+  const listed = page.runs.map(async (head): Promise<ListedRun> => {
+    const pause = hasEnded(head) ? null : await host.pauses?.of(head.workflow);
+    const state = stateOf(head, { now, paused: (pause ?? null) !== null });
+    return { ...(await withTexts(head, cipher ?? null)), state };
+  });
+  return { ...page, runs: await Promise.all(listed) };
 }
 
 /** The heads of all children and forks of a run, by id. */
 export async function headsBelow(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
   const heads = new Map<string, RunHead>();
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: ListPage = await listRuns(host, { parent, cursor, limit: atOnce.listed });
+    const page: ListPage<ListedRun> = await listRuns(host, { parent, cursor, limit: atOnce.listed });
     for (const head of page.runs) heads.set(head.runId, head);
     cursor = page.next;
   }
@@ -54,13 +67,14 @@ export function assertFindable({ finds }: Storage, query: ListQuery): void {
   if (finds !== true)
     throw new DurableError(
       "invalid-options",
-      "This storage cannot list runs by tags, version, createdAfter, createdBefore or q. Filter its pages yourself, or use a storage that `finds`.",
+      "This storage cannot list runs by tags, version, createdAfter, createdBefore, q or waiting. Filter its pages yourself, or use a storage that `finds`.",
     );
-  const { tags = {}, createdAfter = 0, createdBefore = 0, q = "" } = query;
+  const { tags = {}, createdAfter = 0, createdBefore = 0, q = "", waiting = true } = query;
   const texts = [query.version ?? []].flat();
   if (Object.values(checkedTags(tags, "list()")).includes(null)) throw invalid("tags", tags);
   for (const [name, time] of Object.entries({ createdAfter, createdBefore }))
     if (!Number.isFinite(time)) throw invalid(name, time);
+  if (waiting !== true) throw invalid("waiting", waiting);
   for (const text of [q, ...texts]) if (typeof text !== "string") throw invalid("q or version", text);
 }
 

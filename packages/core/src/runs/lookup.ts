@@ -10,7 +10,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import { fits } from "../values/schema.ts";
-import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import { outcomeOf, type Outcome, type Reader } from "../journal/outcome.ts";
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
   return RunJournal.open(locator, await host.journals());
@@ -121,22 +121,27 @@ export async function encodeInput(definition: Definition, input: unknown): Promi
   return encode(result.value, where);
 }
 
-/** The present outcome of a run. Waits of open children count as waits of the run. */
+/** What an outcome of this journal depends on, beside the journal. */
+export async function readerOf(host: Host, { runId, state }: RunJournal): Promise<Reader> {
+  const pauses = state.end === null ? host.pauses : null;
+  const paused = ((await pauses?.of(state.summary.workflow)) ?? null) !== null;
+  return { keyring: await host.keyring(), now: host.world.now(), paused, drives: host.driving.has(runId) };
+}
+
+/** The present outcome of a run that has not ended has the waits of its open children, too. */
 export async function outcomeWithChildren(
   host: Host,
   journal: RunJournal,
   recorded: boolean,
 ): Promise<Outcome<unknown>> {
-  const outcome = outcomeOf(journal, await host.keyring(), recorded);
-  const children = outcome.status === "suspended" ? journal.state.openChildren() : [];
-  if (outcome.status !== "suspended" || children.length === 0) return outcome;
+  const outcome = outcomeOf(journal, await readerOf(host, journal), recorded);
+  const children = "waiting" in outcome ? journal.state.openChildren() : [];
+  if (!("waiting" in outcome) || children.length === 0) return outcome;
   const options = await host.journals();
   const below = children.map(async ({ opened: { key, child } }) => {
     const run = await RunJournal.open(locatorOf(child), options);
-    // A child that is blocked still takes answers.
-    if (run !== null) run.blocked = null;
     const inner = run === null ? null : await outcomeWithChildren(host, run, false);
-    if (inner?.status !== "suspended") return [];
+    if (inner === null || !("waiting" in inner)) return [];
     return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));
   });
   return { ...outcome, waiting: [...outcome.waiting, ...(await Promise.all(below)).flat()] };

@@ -79,7 +79,6 @@ export class Pauses {
 /** The outcome of a run whose workflow is paused; an end and a pause of the run itself say more. */
 export function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowPause): Outcome<unknown> {
   if (outcome.status !== "running" && outcome.status !== "suspended") return outcome;
-  const { runId, recorded } = outcome;
-  const waiting = outcome.status === "suspended" ? outcome.waiting : [];
-  return { runId, recorded, status: "paused", reason, since, waiting };
+  const { runId, recorded, waiting } = outcome;
+  return { runId, state: "paused", recorded, status: "paused", reason, since, waiting };
 }

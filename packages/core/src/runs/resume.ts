@@ -17,7 +17,7 @@ import { SuspendCall } from "../engine/calls/suspend.ts";
 import { vanishedWait, type Passing } from "../engine/waits.ts";
 import { writeFact } from "../journal/batch.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
-import type { WaitState } from "../journal/fold.ts";
+import type { WaitState } from "../journal/waits.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -26,8 +26,8 @@ import type { Json } from "../values/codec/tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { definitionOf, openJournal, openRun, locatorIn, orUnknown, outcomeWithChildren } from "./lookup.ts";
-import type { Outcome } from "../journal/outcome.ts";
+import { definitionOf, openJournal, openRun, locatorIn, orUnknown, outcomeWithChildren, readerOf } from "./lookup.ts";
+import { runningOutcome, type Outcome } from "../journal/outcome.ts";
 import { isUnbegun } from "./flow.ts";
 
 /**
@@ -282,7 +282,7 @@ async function checkedFact(
 /** The answer unchecked, within the limits of answers that nobody has checked. */
 function rawFact(journal: RunJournal, answer: Answer): Fact<Json> {
   const { opened, answers } = journal.state.wait(answer.wait);
-  if (opened === null && answers.length === 0 && journal.state.early >= limits.openWaits) {
+  if (opened === null && answers.length === 0 && journal.state.waits.early >= limits.openWaits) {
     throw new DurableError(
       "limit",
       `Run ${journal.runId} accepts no more early answers. Answer when the suspend point is open.`,
@@ -344,9 +344,8 @@ async function deliverToOpenWait(
       if (uncheckedRefusal(journal, answer, host.world.now()) !== null) return null;
       const fact = writeFact(rawFact(journal, answer), host.world.now());
       const { kind } = await journal.append([fact], { outside: true });
-      const { runId } = journal;
       if (kind === "landed")
-        return { status: "accepted", outcome: { runId, recorded: false, status: "running" } };
+        return { status: "accepted", outcome: runningOutcome(journal, await readerOf(host, journal)) };
     } finally {
       if (recent !== null) host.recent.keep(recent);
     }

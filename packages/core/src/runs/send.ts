@@ -3,7 +3,7 @@
  *
  * send.1. A message is appended once: its id is looked up in the journal at the position of the append.
  * send.2. Nothing is appended to a run that has ended, or when the payload does not fit the schema of the topic.
- * send.3. A report that cannot be decrypted here is left out of lists.
+ * send.3. A report or a question that cannot be decrypted here is left out of lists.
  */
 
 import type { MessageSchemas } from "../engine/definition.ts";
@@ -20,7 +20,7 @@ import type { Json } from "../values/codec/tags.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { digest } from "../values/hash.ts";
 import { limits } from "../values/limits.ts";
-import { assertOptions } from "../values/options.ts";
+import { assertOptions, defined } from "../values/options.ts";
 import { fits } from "../values/schema.ts";
 import type { Host } from "./host.ts";
 import { openJournal, orUnknown } from "./lookup.ts";
@@ -164,22 +164,34 @@ function full(runId: string): DurableError {
   );
 }
 
-async function opened(text: string, runId: string, cipher: Cipher | null): Promise<unknown> {
+async function opened(
+  text: string,
+  { runId, at }: { readonly runId: string; readonly at: "report" | "question" },
+  cipher: Cipher | null,
+): Promise<unknown> {
   let json = JSON.parse(text) as Json;
   const { $: tag, v = "" } = Object(json) as { readonly $?: string; readonly v?: string };
   if (tag === "sealed") {
     if (cipher === null) return undefined;
-    json = JSON.parse(await cipher.open(v, { runId, at: "report" })) as Json;
+    json = JSON.parse(await cipher.open(v, { runId, at })) as Json;
   } else if (cipher?.acceptsPlain === false) return undefined;
-  return decode(json, `report of run ${runId}`);
+  return decode(json, `${at} of run ${runId}`);
 }
 
 /** The head of a run as users see it. */
-export async function openHead({ report, ...given }: RunHead, cipher: Cipher | null): Promise<RunHead> {
-  const { blocked, locator } = given;
-  const head =
-    blocked === undefined ? given : { ...given, blocked: await openNote(blocked, locator, cipher) };
-  if (typeof report !== "string") return head;
-  const value = await opened(report, head.runId, cipher).catch(() => undefined);
-  return value === undefined ? head : { ...head, report: value };
+export async function withTexts(head: RunHead, cipher: Cipher | null): Promise<RunHead> {
+  const { report: kept, waits, blocked, runId, locator } = head;
+  if (kept === undefined && waits === undefined && blocked === undefined) return head;
+  const read = (text: unknown, at: "report" | "question"): Promise<unknown> | undefined =>
+    typeof text === "string" ? opened(text, { runId, at }, cipher).catch(() => undefined) : undefined;
+  const [report, question] = await Promise.all([read(kept, "report"), read(waits?.question, "question")]);
+  const { report: _, waits: __, ...rest } = head;
+  return {
+    ...rest,
+    ...defined({ report }),
+    ...(blocked !== undefined && { blocked: await openNote(blocked, locator, cipher) }),
+    ...(waits !== undefined && {
+      waits: { count: waits.count, expiresAt: waits.expiresAt, ...defined({ question: question as string }) },
+    }),
+  };
 }

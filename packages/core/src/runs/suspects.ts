@@ -73,5 +73,5 @@ export async function poisoned(
   const since = alone ? await lease.note(error, length) : 0;
   await lease.giveBack();
   if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
-  return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
+  return { runId, recorded: false, state: "blocked", status: "blocked", error, since, waiting: [] };
 }

@@ -274,5 +274,17 @@ BEGIN
 END $$;
 `;
 
+/** The same for what the head says about waits. */
+const marked = (schema: string): string => `
+CREATE FUNCTION ${schema}.marked(reason text, of_locator text, of_waits text, of_time float8, of_mark text) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+BEGIN
+  IF reason IS NULL THEN
+    UPDATE ${schema}.runs SET waits = of_waits, waits_at = of_time, mark = of_mark WHERE locator = of_locator;
+  END IF;
+  RETURN reason;
+END $$;
+`;
+
 export const appendFunctions = (schema: string): string =>
-  [refusal, blobs, ancestors, appendPlain, appendWhole, reported].map((text) => text(schema)).join("");
+  [refusal, blobs, ancestors, appendPlain, appendWhole, reported, marked].map((text) => text(schema)).join("");

@@ -14,8 +14,9 @@ import { put } from "../text.ts";
 import { clock } from "./clock.ts";
 import { allWorkflows, columns as claimed, dueRuns, endedWorkflows } from "./due.ts";
 
-/** A claim, which a released function makes, has no reports. */
-const columns = `${claimed}, r.report`;
+/** A claim has neither reports nor waits. `driven` says whether the lease of a run lasts. */
+const columnsAt = (now: string): string =>
+  `${claimed}, r.report, r.waits, r.waits_at, r.mark, r.process, (r.lease_until > ${now}) AS driven`;
 
 export interface ListText {
   readonly text: string;
@@ -35,10 +36,21 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
   const cursor = readCursor(query.cursor);
   const limit = bind(most, "int");
+  const now = clock(bind(due.now, "float8"));
+  const columns = columnsAt(now);
   if (query.endedBefore !== undefined && query.dueAt === undefined)
-    return { text: endedText({ schema, query, bind, limit }), values };
+    return { text: endedText({ schema, query, bind, limit, columns }), values };
   const and = filters(schema, query, bind);
   const workflows = workflowsOf(query);
+  if (query.waiting !== undefined && query.dueAt === undefined) {
+    const [time, id] = cursor ?? [];
+    if (time !== undefined && id !== undefined)
+      and.push(`(r.waits_at, r.id) > (${bind(time, "float8")}, ${bind(id, "bigint")})`);
+    if (workflows !== null) and.push(`r.workflow = ANY (${bind(workflows.map(put), "text[]")})`);
+    const text = `SELECT ${columns} FROM ${schema}.runs r WHERE ${["NOT r.deleted", ...and].join(" AND ")}
+    ORDER BY r.waits_at, r.id LIMIT ${limit}`;
+    return { text, values };
+  }
   if (query.dueAt !== undefined) {
     const [order, id] = cursor ?? [];
     if (order !== undefined && id !== undefined)
@@ -47,7 +59,7 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
       columns: "r.*",
       workflow: "w.name",
       dueAt: bind(query.dueAt, "float8"),
-      now: clock(bind(due.now, "float8")),
+      now,
       dead: bind(due.dead.map(put), "text[]"),
       most: limit,
       and: and.map((one) => `AND ${one}`).join(" "),
@@ -94,8 +106,9 @@ function endedText(parts: {
   readonly query: ListQuery;
   readonly bind: Bind;
   readonly limit: string;
+  readonly columns: string;
 }): string {
-  const { schema, query, bind, limit } = parts;
+  const { schema, query, bind, limit, columns } = parts;
   const { status: asked, ...rest } = query;
   const workflows = workflowsOf(query);
   const statuses = endStatuses.filter((status) => asked === undefined || asked === status);
@@ -141,7 +154,7 @@ function filters(schema: string, query: ListQuery, bind: Bind): string[] {
   const { status, parent, createdAfter, createdBefore, endedBefore, q } = query;
   const and: string[] = [];
   // The first tag is where a list begins, unless it is a list by time.
-  const isTimed = query.dueAt !== undefined || endedBefore !== undefined;
+  const isTimed = [query.dueAt, endedBefore, query.waiting].some((one) => one !== undefined);
   for (const tag of tagsOf(query).slice(isTimed ? 0 : 1)) and.push(hasTag(schema, tag, bind));
   const versions = versionsOf(query);
   if (versions !== null) and.push(`r.version = ANY (${bind(versions.map(put), "text[]")})`);
@@ -155,6 +168,7 @@ function filters(schema: string, query: ListQuery, bind: Bind): string[] {
       UNION ALL SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND b.label IS NOT NULL AND ${within("b.label")}
       UNION ALL SELECT t.run FROM ${schema}.tags t WHERE ${within("t.value")}))`);
   }
+  if (query.waiting !== undefined) and.push("r.waits_at IS NOT NULL");
   if (status === "blocked") and.push("r.blocked IS NOT NULL");
   else if (status !== undefined) and.push("r.blocked IS NULL", `r.status = ${bind(status, "text")}`);
   if (parent !== undefined) and.push(isOneOf([parent].flat(), bind));

@@ -10,7 +10,8 @@
  * tables.4. A step of a run that stays under its lease changes no indexed column, so that its update is a cheap (HOT) one.
  * tables.5. All text compares by its bytes.
  * tables.6. `ended_at` stays NULL until a run ends, so that the steps of a run change no index. A trigger keeps it.
- * tables.7. Space of deleted rows is used again after a vacuum. Autovacuum comes when a twentieth of a table is gone, not a
+ * tables.7. `waits_at` is when the first open wait of a run expires. It changes only when waits are opened or settled.
+ * tables.8. Space of deleted rows is used again after a vacuum. Autovacuum comes when a twentieth of a table is gone, not a
  *     fifth, so that a table that is purged regularly does not grow.
  */
 
@@ -45,6 +46,9 @@ CREATE TABLE ${schema}.runs (
   starts_at int NOT NULL DEFAULT 0,
   blocked text COLLATE "C",
   report text COLLATE "C",
+  waits text COLLATE "C",
+  waits_at float8,
+  mark text COLLATE "C",
   tags text COLLATE "C",
   version text COLLATE "C",
   flow text COLLATE "C",
@@ -69,6 +73,7 @@ CREATE INDEX runs_by_workflow ON ${schema}.runs (workflow, id) WHERE NOT deleted
 CREATE INDEX runs_by_status ON ${schema}.runs (status, id) WHERE NOT deleted AND blocked IS NULL;
 CREATE INDEX runs_by_both ON ${schema}.runs (workflow, status, id) WHERE NOT deleted AND blocked IS NULL;
 CREATE INDEX runs_blocked ON ${schema}.runs (id) WHERE NOT deleted AND blocked IS NOT NULL;
+CREATE INDEX runs_asking ON ${schema}.runs (waits_at, id) WHERE waits_at IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_by_parent ON ${schema}.runs (parent, id) WHERE parent IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_by_run_id ON ${schema}.runs (run_id) WHERE NOT deleted;
 CREATE INDEX runs_by_label ON ${schema}.runs (label) WHERE label IS NOT NULL AND NOT deleted;

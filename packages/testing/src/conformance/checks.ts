@@ -11,6 +11,7 @@ import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
 import { endedChecks } from "./ended.ts";
 import { findingChecks } from "./finding.ts";
+import { waitsChecks } from "./waits.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
@@ -43,6 +44,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     claimChecks,
     orderChecks,
     findingChecks,
+    waitsChecks,
     leaseChecks,
     limitChecks,
     noteChecks,

@@ -129,9 +129,11 @@ export class Subject {
     return head;
   }
 
+  /** A page of heads as they were written. Whether they are driven is the concern of waits.ts. */
   async list(query: ListQuery = {}, storage: Storage = this.storage): Promise<ListPage> {
     await this.#handle.settled?.();
-    return storage.list(query);
+    const { runs, next } = await storage.list(query);
+    return { runs: runs.map(({ driven: _, ...head }) => head), next };
   }
 
   /** The locators of one page. */

@@ -8,6 +8,7 @@ import {
   pageSize,
   parentsOf,
   readCursor,
+  waitsUntil,
   workflowsOf,
 } from "../../ports/storage-kit.ts";
 import type { BlockedNote, Lease, ListPage, ListQuery, RunHead } from "../../ports/storage.ts";
@@ -66,9 +67,15 @@ export function dueFrom({ head, lease, quietUntil }: Kept): number | null {
 }
 
 /** Whether a run wants a driver at `dueAt` and has none now. */
-export function isDue({ head, lease, quietUntil }: Kept, dueAt: number, now: number): boolean {
+export function isDue(run: Kept, dueAt: number, now: number): boolean {
+  const { head, quietUntil } = run;
   if (head.wakeAt === null || head.wakeAt > dueAt || quietUntil > now) return false;
-  return lease === null || lease.until <= now;
+  return !isHeld(run, now);
+}
+
+/** Whether a live driver has the run. */
+export function isHeld({ lease }: Kept, now: number): boolean {
+  return lease !== null && lease.until > now;
 }
 
 /** The place of a run in the order of due runs. */
@@ -104,15 +111,17 @@ export function fits(query: ListQuery): (run: Kept) => boolean {
       (status === undefined || shown.status === status) &&
       (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
       endedBefore(shown, query) &&
+      (query.waiting === undefined || head.waits !== undefined) &&
       isFound(head, query)
     );
   };
 }
 
 /** The time by which a list is sorted; `null` for one that begins with the newest run. */
-function timeOf({ dueAt, endedBefore }: ListQuery): ((run: Kept) => number) | null {
+function timeOf({ dueAt, endedBefore, waiting }: ListQuery): ((run: Kept) => number) | null {
   if (dueAt !== undefined) return placeOf;
-  return endedBefore === undefined ? null : ({ head }) => head.updatedAt;
+  if (endedBefore !== undefined) return ({ head }) => head.updatedAt;
+  return waiting === undefined ? null : ({ head }) => waitsUntil(head) ?? 0;
 }
 
 export function orderOf(query: ListQuery): (a: Kept, b: Kept) => number {
@@ -121,7 +130,7 @@ export function orderOf(query: ListQuery): (a: Kept, b: Kept) => number {
 }
 
 /** The runs after the cursor. A cursor is a position in the order, so it stays valid when the run it names is deleted. */
-export function page(found: readonly Kept[], query: ListQuery): ListPage {
+export function page(found: readonly Kept[], query: ListQuery, now: number): ListPage {
   const { cursor, limit } = query;
   const [at, id] = readCursor(cursor) ?? [];
   const time = timeOf(query);
@@ -133,7 +142,7 @@ export function page(found: readonly Kept[], query: ListQuery): ListPage {
   const runs = rest.slice(0, pageSize(limit));
   const last = runs.length < rest.length ? runs.at(-1) : undefined;
   return {
-    runs: runs.map(({ head, note }) => noted(head, note)),
+    runs: runs.map((run) => ({ ...noted(run.head, run.note), driven: isHeld(run, now) })),
     next: last === undefined ? null : `${(time ?? placeOf)(last)}:${last.order}`,
   };
 }

@@ -13,6 +13,7 @@ import {
   noted,
   pageSize,
   parentsOf,
+  waitsUntil,
   workflowsOf,
 } from "../../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
@@ -55,6 +56,7 @@ export class Listing {
     if ([workflowsOf(query), parentsOf(query)].some((names) => names?.length === 0))
       return { runs: [], next: null };
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
+    if (query.waiting !== undefined && time === undefined) return this.#waiting(query);
     const wanted = (time === undefined ? statuses : endStatuses).filter((each) => each === (status ?? each));
     const blocked = status === "blocked" && time === undefined ? [status] : [];
     // A run that was created later has not ended before. Its index object need not be read.
@@ -108,14 +110,15 @@ export class Listing {
       if (state.closed) await this.#free(place.locator).catch(() => {});
       return null;
     }
-    const head = noted(state.head, noteOf(state));
-    const { status, dueAt } = query;
+    const head = { ...noted(state.head, noteOf(state)), driven: isHeld(state, this.#now()) };
+    const { status, dueAt, waiting } = query;
     const parents = parentsOf(query);
     const fits =
       workflowsOf(query)?.includes(head.workflow) !== false &&
       (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
       (status === undefined || head.status === status) &&
       endedBefore(head, query) &&
+      (waiting === undefined || head.waits !== undefined) &&
       isFound(head, query);
     return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
   }
@@ -124,6 +127,35 @@ export class Listing {
     const now = this.#now();
     const { wakeAt } = state.head;
     return wakeAt !== null && wakeAt <= dueAt && state.quietUntil <= now && !isHeld(state, now);
+  }
+
+  /** Runs with open waits are found by reading all that have not ended; no index object is made for them. */
+  async #waiting(query: ListQuery): Promise<ListPage> {
+    const mayBe = hintsOf(query);
+    const found: { readonly head: RunHead; readonly order: string }[] = [];
+    const { cursor: _, ...all } = query;
+    const sources = (["running", "suspended", "paused"] as const).map((status) =>
+      this.#created(statusPrefix(status), all),
+    );
+    let ahead: Marker[] = [];
+    const readHeads = async (): Promise<void> => {
+      const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query)));
+      for (const head of heads)
+        if (head !== null)
+          found.push({ head, order: `${timeText(waitsUntil(head) ?? 0)}.${timeText(head.createdAt)}.${head.locator}` });
+      ahead = [];
+    };
+    for await (const marker of merged(sources)) {
+      if (mayBe(marker)) ahead.push(marker);
+      if (ahead.length >= lookAhead) await readHeads();
+    }
+    await readHeads();
+    const rest = found
+      .filter(({ order }) => order > (query.cursor ?? ""))
+      .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
+    const limit = pageSize(query.limit);
+    const runs = rest.slice(0, limit);
+    return { runs: runs.map(({ head }) => head), next: rest.length > limit ? (runs.at(-1)?.order ?? null) : null };
   }
 
   /** Runs that are running, and suspended runs whose time has come; those that are due longest come first. */

@@ -5,18 +5,20 @@ import type { Blobs } from "./blobs.ts";
 import type { Chapters, History } from "./chapters.ts";
 import { assertLocator } from "./layout.ts";
 import type { Logs } from "./logs.ts";
-import { lostRaces, mostTries, firstPosition, noteOf } from "./record.ts";
+import { lostRaces, mostTries, firstPosition, isHeld, noteOf } from "./record.ts";
 import type { Chapter, NamedText } from "./run-log.ts";
 
 export class Reading {
   readonly #logs: Logs;
   readonly #chapters: Chapters;
   readonly #blobs: Blobs;
+  readonly #now: () => number;
 
-  constructor(logs: Logs, chapters: Chapters, blobs: Blobs) {
+  constructor(logs: Logs, chapters: Chapters, blobs: Blobs, now: () => number) {
     this.#logs = logs;
     this.#chapters = chapters;
     this.#blobs = blobs;
+    this.#now = now;
   }
 
   async read(locator: string, from: number): Promise<ReadReply> {
@@ -61,6 +63,7 @@ export class Reading {
       deleted: state.deleted,
       ...(!state.deleted && { head: state.head }),
       ...(note !== null && { blocked: note }),
+      driven: isHeld(state, this.#now()),
       ...(bodies.length > 0 && { blobs: Object.fromEntries(await Promise.all(bodies)) }),
     };
   }

@@ -94,7 +94,7 @@ export class RemoteStorage implements Storage {
     this.#family = new Family(parts);
     this.#chapters = new Chapters({ ...parts, family: this.#family });
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
-    this.#reading = new Reading(this.#logs, this.#chapters, this.#blobs);
+    this.#reading = new Reading(this.#logs, this.#chapters, this.#blobs, () => world.now());
     this.#listing = new Listing(
       this.#bucket,
       this.#logs,

@@ -55,6 +55,7 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
     if (at !== undefined && id !== undefined) and(`(${time}, runs.id) > (?, ?)`, at, id);
     if (last !== undefined) and(`(${time}, runs.id) < (?, ?)`, Number(last[time]), Number(last["id"]));
   }
+  if (query.waiting !== undefined) and("waits_at IS NOT NULL");
   if (endedBefore !== undefined) and("ended_at < ? AND blocked IS NULL", endedBefore);
   if (dueAt !== undefined) {
     and(query.asleep === true ? isAsleep : isDueRow);
@@ -72,9 +73,14 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
 }
 
 /** The column of the time by which a list is sorted; `null` for one that begins with the newest run. */
-export function timeOf({ dueAt, endedBefore }: ListQuery): "due_order" | "ended_at" | null {
+export function timeOf({
+  dueAt,
+  endedBefore,
+  waiting,
+}: ListQuery): "due_order" | "ended_at" | "waits_at" | null {
   if (dueAt !== undefined) return "due_order";
-  return endedBefore === undefined ? null : "ended_at";
+  if (endedBefore !== undefined) return "ended_at";
+  return waiting === undefined ? null : "waits_at";
 }
 
 function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => void): string {
@@ -84,6 +90,7 @@ function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => v
     return foundIn(query, and) ?? (status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs");
   for (const tag of tagsOf(query).slice(0, 1)) and(hasTag, ...tag);
   if (time === "ended_at") return endedRuns;
+  if (time === "waits_at") return "runs INDEXED BY runs_asking";
   if (query.asleep === true) return asleepRuns;
   return typeof query.version === "string" ? dueRunsOfVersion : dueRunsOf;
 }

@@ -44,7 +44,7 @@ function partsOf(sql: Statements, query: ListQuery): Part[] {
 function partsOfWorkflows(sql: Statements, query: ListQuery): Part[] {
   const workflows = workflowsOf(query);
   const time = timeOf(query);
-  if (time === null) return workflows?.map((workflow) => ({ workflow })) ?? [{}];
+  if (time === null || time === "waits_at") return workflows?.map((workflow) => ({ workflow })) ?? [{}];
   if (time === "due_order")
     return (workflows ?? namesFrom(sql.nextWorkflow)).flatMap((workflow) => duePartsOf(sql, workflow, query));
   const statuses = endStatuses.filter((status) => query.status === undefined || query.status === status);

@@ -4,7 +4,8 @@ import type { StatementSync } from "node:sqlite";
 import type { ReadReply } from "../../ports/storage.ts";
 import { bodiesOf } from "./blobs.ts";
 import { droppedOf } from "./chapters.ts";
-import { headOf, noteOf, type Row, type Statements } from "./statements.ts";
+import { isDead } from "./process.ts";
+import { headOf, isLeased, noteOf, type Row, type Statements } from "./statements.ts";
 import { checkPart, checkRun } from "./sums.ts";
 
 interface Rows {
@@ -21,6 +22,7 @@ interface Asked {
   readonly locator: string;
   readonly from: number | null;
   readonly back?: number;
+  readonly now: number;
   readonly path: string;
 }
 
@@ -38,6 +40,7 @@ export function readRun(sql: Statements, asked: Asked): ReadReply {
     ...(from !== asked.from && { from }),
     ...(run?.["deleted"] === 0 && { head: headOf(run) }),
     ...(note !== null && { blocked: note }),
+    ...(run !== undefined && { driven: isLeased(run, asked.now) && !isDead(String(run["process"])) }),
     ...(blobs.length > 0 && { blobs: bodiesOf(blobs) }),
   };
 }

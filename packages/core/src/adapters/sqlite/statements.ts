@@ -2,10 +2,11 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { dueSinceOf, noted } from "../../ports/storage-kit.ts";
-import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
+import type { BlockedNote, OpenWaits, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
 import { numbered } from "./numbered.ts";
+import { isDead } from "./process.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -39,6 +40,9 @@ function appending(database: DatabaseSync) {
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
     setReport: database.prepare("UPDATE runs SET report = ?, report_sum = ? WHERE locator = ?"),
+    setMarks: database.prepare(
+      "UPDATE runs SET waits = ?, waits_at = ?, mark = ?, marks_sum = ? WHERE locator = ?",
+    ),
     hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
     keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
     // Once per chapter. The last value is the position of the chapter.
@@ -157,14 +161,29 @@ function lists(database: DatabaseSync): (text: string, values: readonly Value[])
   };
 }
 
-/** The head of a run as lists show it, with its note. */
-export function listedHead(row: Row): RunHead {
+/** The head of a run as claims show it, with its note. */
+export function notedHead(row: Row): RunHead {
   return noted(headOf(row), noteOf(row));
+}
+
+/** The heads of runs as lists show them: it is also said whether they have a driver. */
+export function listedHeads(rows: readonly Row[], now: number): RunHead[] {
+  const alive = new Map<Value, boolean>();
+  return rows.map((row) => {
+    const { process = null } = row;
+    if (!alive.has(process)) alive.set(process, !isDead(String(process)));
+    return { ...notedHead(row), driven: isLeased(row, now) && alive.get(process) === true };
+  });
+}
+
+/** True while the lease of a row lasts. Whether its driver has died is another question. */
+export function isLeased({ lease_until: until = null }: Row, now: number): boolean {
+  return until !== null && Number(until) > now;
 }
 
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
-  const report = row["report"] ?? null;
+  const { report = null, waits = null, mark = null } = row;
   const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
   const limits = flow === null ? undefined : (JSON.parse(String(flow)) as RunFlow);
   return {
@@ -186,6 +205,8 @@ export function headOf(row: Row): RunHead {
     ...(limits !== undefined && { flow: limits }),
     ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
     ...(version !== null && { version: String(version) }),
+    ...(waits !== null && { waits: JSON.parse(String(waits)) as OpenWaits }),
+    ...(mark !== null && { mark: mark as NonNullable<RunHead["mark"]> }),
   };
 }
 

@@ -45,7 +45,7 @@ import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
-import { listedHead, noteText, type Statements } from "./statements.ts";
+import { listedHeads, notedHead, noteText, type Statements } from "./statements.ts";
 import { checkRun, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
@@ -134,12 +134,18 @@ export class SqliteStorage implements Storage {
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
-    return this.#read(() => readRun(this.#sql, { locator, from, path: this.path }));
+    return this.#read(() => readRun(this.#sql, { locator, from, path: this.path, now: this.#now() }));
   }
 
   readChapter(locator: string, back = 0): Promise<ReadReply & { readonly from: number }> {
     return this.#read(() => {
-      const { from = 0, ...reply } = readRun(this.#sql, { locator, from: null, back, path: this.path });
+      const { from = 0, ...reply } = readRun(this.#sql, {
+        locator,
+        from: null,
+        back,
+        path: this.path,
+        now: this.#now(),
+      });
       return { ...reply, from };
     });
   }
@@ -167,14 +173,15 @@ export class SqliteStorage implements Storage {
 
   list(query: ListQuery = {}): Promise<ListPage> {
     return this.#read(() => {
-      const rows = listRows(this.#sql, query, this.#now());
+      const now = this.#now();
+      const rows = listRows(this.#sql, query, now);
       const limit = pageSize(query.limit);
       const page = rows.slice(0, limit);
       for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const time = timeOf(query) ?? "due_order";
       const next = last === undefined ? null : `${Number(last[time])}:${Number(last["id"])}`;
-      return { runs: page.map(listedHead), next };
+      return { runs: listedHeads(page, now), next };
     });
   }
 
@@ -184,7 +191,7 @@ export class SqliteStorage implements Storage {
     const at = (): ClaimTurn => ({ now: this.#now(), turn, turns: this.#turns });
     if (!(await this.#read(() => isAnyDue(this.#sql, request, at())))) return [];
     const rows = await this.#write(() => claimRows(this.#sql, request, at(), this.path));
-    return rows.map(listedHead);
+    return rows.map(notedHead);
   }
 
   async whenDue(

@@ -62,6 +62,11 @@ export function tagsSum(locator: string, tags: Value, version: Value): number {
   return sumOf([locator, tags, version]);
 }
 
+/** Checksum of what a head says about waits. The place in their order is not covered: nothing else rests on it. */
+export function marksSum(locator: string, waits: Value, mark: Value): number {
+  return sumOf([locator, waits, mark]);
+}
+
 /** Checksum of a note or a report. It covers the locator, so that the text of another run is detected. */
 export function textSum(locator: string, text: string): number {
   return sumOf([locator, text]);
@@ -71,12 +76,14 @@ export function textSum(locator: string, text: string): number {
 export function checkRun(row: Row, path: string): void {
   const locator = String(row["locator"]);
   const state = { length: Number(row["length"]), deleted: row["deleted"] !== 0 };
-  const { chapter = null, dropped = null, reads_from: from = null, tags = null, version = null } = row;
+  const { chapter = null, dropped = null, reads_from: from = null } = row;
+  const { tags = null, version = null, waits = null, mark = null } = row;
   const isAsWritten =
     row["about_sum"] === sumOf(pick(row, about)) &&
     row["head_sum"] === headSum(locator, pick(row, fold), state) &&
     row["chapter_sum"] === chapterSum(locator, chapter, dropped, from) &&
-    ((tags === null && version === null) || row["tags_sum"] === tagsSum(locator, tags, version));
+    ((tags === null && version === null) || row["tags_sum"] === tagsSum(locator, tags, version)) &&
+    ((waits === null && mark === null) || row["marks_sum"] === marksSum(locator, waits, mark));
   if (!isAsWritten) throw damagedHead(row, path);
   checkNote(row, path);
 }

@@ -18,7 +18,7 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import { DurableError, recordedError } from "../../values/errors.ts";
 import { corrupt } from "../../journal/batch.ts";
 import type { Fact } from "../../journal/entry.ts";
-import type { WaitState } from "../../journal/fold.ts";
+import type { WaitState } from "../../journal/waits.ts";
 import { waitOf } from "../../journal/keys.ts";
 import type { Message } from "../../journal/mailbox.ts";
 import { limits } from "../../values/limits.ts";

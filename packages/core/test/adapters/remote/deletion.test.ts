@@ -55,6 +55,7 @@ describe("deletion", () => {
         length: 2,
         deleted: false,
         head: reborn,
+        driven: false,
       });
       await remote(bucket, { now: 65_000 }).rebuild();
       const old = await keysOf(bucket, `runs/${head.locator}/0/`);
@@ -132,7 +133,7 @@ describe("deletion", () => {
     release.resolve();
     await deleting;
     expect((await remote(bucket).read(head.locator)).batches).toEqual(["reborn 0", "reborn 1", "reborn 2"]);
-    expect((await remote(bucket).list()).runs).toEqual([reborn]);
+    expect((await remote(bucket).list()).runs).toEqual([{ ...reborn, driven: false }]);
   });
 });
 

@@ -103,11 +103,11 @@ describe("first boot and migration (H56)", () => {
     const database = new DatabaseSync(temp.path);
     const steps = [
       ...all,
-      "ALTER TABLE runs ADD COLUMN mark TEXT; CREATE INDEX runs_by_mark ON runs (mark, id); UPDATE runs SET mark = 'old'",
+      "ALTER TABLE runs ADD COLUMN flavour TEXT; CREATE INDEX runs_by_flavour ON runs (flavour, id); UPDATE runs SET flavour = 'old'",
     ];
     migrate(database, temp.path, steps);
     migrate(database, temp.path, steps);
-    const marked = "SELECT run_id FROM runs INDEXED BY runs_by_mark WHERE mark = 'old'";
+    const marked = "SELECT run_id FROM runs INDEXED BY runs_by_flavour WHERE flavour = 'old'";
     expect(database.prepare(marked).all()).toEqual([{ run_id: "one" }]);
     database.close();
     expect(inspect()).toMatchObject({ version: schemaVersion + 1, check: "ok" });

@@ -180,7 +180,7 @@ class Fuzz {
       blobs: blobsOf(names.slice(first)),
       from: first,
     };
-    const { head: _, ...rest } = reply;
+    const { head: _, driven: __, ...rest } = reply;
     const found = { ...rest, blobs: { ...reply.blobs }, from: reply.from ?? 0 };
     if (isDeepStrictEqual(found, expected)) return [];
     return [`${who} read ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`];

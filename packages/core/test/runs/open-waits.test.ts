@@ -1,0 +1,65 @@
+import { createApp, durable, MemoryStorage, type Outcome } from "@durable/core";
+import { expect, test } from "vitest";
+
+
+const secret = "SoYi7qPpiBsm1QGmyS9d0WNVnE9pYBYNZ4ZxP2VpL0g";
+/** A person is asked while a step works; `finish` ends the step. */
+function review() {
+  const work = Promise.withResolvers<string>();
+  const flow = durable("review", (ctx) =>
+    ctx.parallel({
+      person: (c) => c.suspend<boolean>("approve", { note: "may I?" }),
+      work: (c) => c.step("long", () => work.promise),
+    }),
+  );
+  const parent = durable("parent", (ctx) => ctx.child(flow, undefined, { name: "below" }));
+  return { finish: () => work.resolve("done"), flow, parent };
+}
+
+const waitsOf = (outcome: Outcome<unknown>) => ("waiting" in outcome ? outcome.waiting : []);
+
+test("a wait that is open while a step works is in the outcome, with its token", async () => {
+  const { flow, finish } = review();
+  const app = createApp({ workflows: [flow], storage: new MemoryStorage(), secret });
+  const run = await app.start("review", undefined, { id: "r1" });
+  await expect.poll(async () => waitsOf(await run.outcome()).length).toBe(1);
+  const outcome = await run.outcome();
+  expect(outcome).toMatchObject({ status: "running", waiting: [{ key: expect.any(String), note: "may I?" }] });
+  const [wait] = waitsOf(outcome);
+  const { status } = await app.deliver(wait?.token ?? "", true);
+  expect(status).toBe("accepted");
+  expect(waitsOf(await run.outcome())).toEqual([]);
+  finish();
+  expect(await run.result()).toEqual({ person: true, work: "done" });
+});
+
+test("waits of a child that works are in the outcome of its parent, whatever the parent does", async () => {
+  const { flow, parent, finish } = review();
+  const storage = new MemoryStorage();
+  const app = createApp({ workflows: [parent, flow], storage, secret });
+  const run = await app.start("parent", undefined, { id: "p" });
+  const keys = async () => waitsOf(await run.outcome()).map(({ key }) => key);
+  await expect.poll(keys).toEqual([expect.stringMatching(/^below\/.*approve$/)]);
+  await run.pause("wait");
+  expect(await run.outcome()).toMatchObject({ status: "paused", waiting: [{ note: "may I?" }] });
+  expect(await keys()).toHaveLength(1);
+  await run.unpause();
+  const [wait] = waitsOf(await run.outcome());
+  await app.deliver(wait?.token ?? "", true);
+  finish();
+  expect(await run.result({ wait: true })).toEqual({ person: true, work: "done" });
+});
+
+test("without a secret, the outcome of a run that works has no waits, and does not throw", async () => {
+  const { flow, finish } = review();
+  const storage = new MemoryStorage();
+  const app = createApp({ workflows: [flow], storage, secret });
+  const run = await app.start("review", undefined, { id: "r1" });
+  await expect.poll(async () => waitsOf(await run.outcome()).length).toBe(1);
+  const blind = createApp({ workflows: [flow], storage });
+  expect(await blind.get("r1").outcome()).toMatchObject({ status: "running", waiting: [] });
+  const [wait] = waitsOf(await run.outcome());
+  await app.deliver(wait?.token ?? "", false);
+  finish();
+  await run.result();
+});
