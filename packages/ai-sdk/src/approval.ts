@@ -19,6 +19,11 @@ export interface Approval {
 export interface ApprovalOptions {
   /** After this time the call counts as denied. */
   readonly timeout?: Duration | undefined;
+  /**
+   * Tells the person, with the token that answers the wait: a step beside the wait, which is open by then. It is retried like any
+   * step; if it fails for good, the call fails.
+   */
+  readonly notify?: ((call: ApprovalRequest) => unknown) | undefined;
 }
 
 /** The names of these options. */
@@ -31,23 +36,37 @@ export interface ApprovalCall {
   readonly input: unknown;
 }
 
+/** What `notify` gets: the call, and the token that answers it. */
+export interface ApprovalRequest extends ApprovalCall {
+  /** Answers the wait: `app.resume(token, true)`. */
+  readonly token: string;
+}
+
 /** A name for one call with these arguments. */
 export function approvalName({ tool, toolCallId, input }: ApprovalCall, what: string): string {
   return stepName(what, tool, toolCallId, fingerprint(plain(input), `arguments of ${tool}`).slice(0, 8));
 }
 
-export function askApproval(
+export async function askApproval(
   ctx: Context,
   { tool, toolCallId, input }: ApprovalCall,
-  { timeout }: ApprovalOptions,
+  { timeout, notify }: ApprovalOptions,
 ): Promise<Approval> {
   const given = plain(input);
   const name = approvalName({ tool, toolCallId, input }, "approval");
   const note = { tool, toolCallId, input: given };
   const fallback: Approval = { approved: false, reason: "no answer in time" };
-  return timeout === undefined
-    ? ctx.suspend(name, { note, schema: approvalSchema })
-    : ctx.suspend(name, { note, schema: approvalSchema, timeout, fallback });
+  const answer =
+    timeout === undefined
+      ? ctx.suspend(name, { note, schema: approvalSchema })
+      : ctx.suspend(name, { note, schema: approvalSchema, timeout, fallback });
+  if (notify !== undefined) {
+    const told = approvalName({ tool, toolCallId, input }, "notify");
+    await ctx.step(told, async () => {
+      await notify({ tool, toolCallId, input: given, token: answer.token });
+    });
+  }
+  return answer;
 }
 
 /**

@@ -19,5 +19,11 @@ export {
   type ToolOptions,
   type ToolsOptions,
 } from "./tools.ts";
-export { durableApproval, durableIds, type Approval, type ApprovalOptions } from "./approval.ts";
+export {
+  durableApproval,
+  durableIds,
+  type Approval,
+  type ApprovalOptions,
+  type ApprovalRequest,
+} from "./approval.ts";
 export { usageOf, type CallSpend, type RunUsage, type StepUsage, type UsageOptions } from "./usage.ts";

@@ -1,15 +1,16 @@
 /** Commands on many runs: which ones, and a confirmation that names their number. */
 
-import type { App, Entry, RunHead } from "@durable/core";
+import type { App, Entry, ListedRun } from "@durable/core";
 import { Asker } from "./ask.ts";
 import type { CommandContext } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
 import { allRuns, filterOf, findRun, isEmpty } from "./runs.ts";
-import { viewRun } from "@durable/core/inspect";
+import { locatorOf, stateIn, storageOf, viewRun } from "@durable/core/inspect";
+import { beyondEnd } from "./look.ts";
 import { plural } from "./text/format.ts";
 
 /** The runs of the arguments, or those of the filter. A filter that chooses everything is refused. */
-export async function chosenRuns({ args, flags, now }: CommandContext, app: App): Promise<RunHead[]> {
+export async function chosenRuns({ args, flags, now }: CommandContext, app: App): Promise<ListedRun[]> {
   const filter = filterOf(flags, now());
   if (args.length > 0 && !isEmpty(filter)) throw new CliError("Name runs or give a filter, not both.");
   if (args.length > 0) {
@@ -18,13 +19,13 @@ export async function chosenRuns({ args, flags, now }: CommandContext, app: App)
   }
   if (isEmpty(filter))
     throw new CliError("Name a run, or choose runs with --status, --workflow, --before or --where.");
-  const found: RunHead[] = [];
+  const found: ListedRun[] = [];
   for await (const head of allRuns(app, filter)) found.push(head);
   return found;
 }
 
 /** The head of one run, from its journal. A journal that cannot be read, such as a sealed one, has a head in the list. */
-async function headOf(app: App, runId: string): Promise<RunHead> {
+async function headOf(app: App, runId: string): Promise<ListedRun> {
   const entries = await app
     .get(runId)
     .entries({ struck: true })
@@ -38,7 +39,9 @@ async function headOf(app: App, runId: string): Promise<RunHead> {
   const parent = lineage?.parent ?? childOf?.runId ?? null;
   const steps = view.totals.settled;
   const about = { runId, workflow, status, wakeAt, dueSince: wakeAt, createdAt, updatedAt, parent, steps };
-  return { ...about, locator: "", label: lineage?.label ?? null, ancestors: [] };
+  const beside = await (await storageOf(app)).read(locatorOf(runId), beyondEnd);
+  const state = (await stateIn(app, beside)) ?? "running";
+  return { ...about, state, locator: "", label: lineage?.label ?? null, ancestors: [] };
 }
 
 /** A change of many runs is confirmed by typing their number; without a terminal, by --yes. */

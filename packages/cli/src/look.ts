@@ -1,9 +1,9 @@
 /** Reads one run for a screen. */
 
-import { DurableError, type App, type Entry, type Outcome } from "@durable/core";
+import { DurableError, type App, type Entry, type Outcome, type RunStateName } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import type { BlockedNote } from "@durable/core/storage";
-import { retryRefusal, storageOf } from "@durable/core/inspect";
+import { retryRefusal, stateIn, storageOf } from "@durable/core/inspect";
 import { locatorOf, viewRun, type RunView } from "@durable/core/inspect";
 
 export interface Look {
@@ -16,10 +16,12 @@ export interface Look {
   readonly tags: Readonly<Record<string, string>>;
   /** True when a retry would be accepted. */
   readonly retriable: boolean;
+  /** What the run does, in one word. */
+  readonly state: RunStateName;
 }
 
 /** A read from here gives no batches, only what stands beside the journal. */
-const beyondEnd = 2_147_483_647;
+export const beyondEnd = 2_147_483_647;
 
 export interface LookOptions {
   readonly prices?: Prices | undefined;
@@ -33,7 +35,8 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
   const outcome = chapter === undefined ? await outcomeOf(app, runId) : null;
   const blocked = outcome?.status === "blocked" ? noteOf(outcome) : undefined;
   const past = chapter !== undefined && viewRun(await run.entries()).chapter > chapter;
-  const { head } = await (await storageOf(app)).read(locatorOf(runId), beyondEnd);
+  const beside = await (await storageOf(app)).read(locatorOf(runId), beyondEnd);
+  const state = outcome?.state ?? (await stateIn(app, beside)) ?? "running";
   const view = viewRun(entries, { ...options, blocked });
   return {
     view,
@@ -41,7 +44,8 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
     entries,
     past,
     outcome,
-    tags: head?.tags ?? {},
+    state,
+    tags: beside.head?.tags ?? {},
   };
 }
 

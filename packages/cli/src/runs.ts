@@ -1,6 +1,6 @@
 /** Finds runs: by a reference of one run, and by a filter. */
 
-import type { App, RunHead, RunStatus } from "@durable/core";
+import type { App, ListedRun, RunStatus } from "@durable/core";
 import type { Flags } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
 
@@ -21,7 +21,7 @@ const marks: Readonly<Record<string, RunStatus | undefined>> = {
 export async function findRun(app: App, reference: string): Promise<string> {
   if (reference.startsWith("@")) return marked(app, reference);
   if (await exists(app, reference)) return reference;
-  const found: RunHead[] = [];
+  const found: ListedRun[] = [];
   let looked = 0;
   for await (const head of allRuns(app)) {
     if (head.runId.startsWith(reference) || head.runId.endsWith(reference)) found.push(head);
@@ -131,7 +131,7 @@ export function isEmpty(filter: Filter): boolean {
 }
 
 /** Runs that a filter chooses, newest first. */
-export async function* allRuns(app: App, filter: Filter = {}): AsyncGenerator<RunHead, void, undefined> {
+export async function* allRuns(app: App, filter: Filter = {}): AsyncGenerator<ListedRun, void, undefined> {
   const { status, workflow, parent, label, since, before = Infinity, tags, version, q } = filter;
   const query = { status, workflow, parent, tags, version, q, createdAfter: since, limit: page };
   for (let cursor: string | null = null; ;) {

@@ -13,8 +13,9 @@ import type { RunJournal } from "./journal/journal.ts";
 import { openNote } from "./journal/envelope.ts";
 import { isDeadline, locatorOf } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/outcome.ts";
-import { beyondEnd } from "./ports/storage-kit.ts";
-import type { BlockedNote, Storage } from "./ports/storage.ts";
+import { stateOf, type RunStateName } from "./journal/run-state.ts";
+import { beyondEnd, hasEnded, noted } from "./ports/storage-kit.ts";
+import type { BlockedNote, ReadReply, Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/replay.ts";
 import { hostOf } from "./runs/host.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
@@ -177,6 +178,17 @@ export async function blockedNote(app: App, runId: string): Promise<BlockedNote 
 /** The storage of an app. */
 export function storageOf(app: App): Promise<Storage> {
   return hostOf(app).storage();
+}
+
+/**
+ * What a run does, in one word, from a read of its storage: the word of its outcome and of lists. It needs no secret. `null` for
+ * a run that is unknown, or where the storage gives no head.
+ */
+export async function stateIn(app: App, { head, blocked, driven }: ReadReply): Promise<RunStateName | null> {
+  if (head === undefined) return null;
+  const pause = hasEnded(head) ? null : await hostOf(app).pauses?.of(head.workflow);
+  const paused = (pause ?? null) !== null;
+  return stateOf({ ...noted(head, blocked ?? null), driven }, { now: app.world.now(), paused });
 }
 
 /**

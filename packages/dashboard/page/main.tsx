@@ -77,7 +77,7 @@ function Screen(): JSX.Element {
     // The inbox itself knows better.
     if (first !== "inbox")
       void getInbox(null).then(
-        ({ items }) => (waiting.value = items.length),
+        ({ items, next }) => (waiting.value = { count: items.length, more: next !== null }),
         () => {},
       );
   }, [first]);
@@ -103,7 +103,7 @@ function Header(): JSX.Element {
           Runs
         </Link>
         <Link to="/inbox" class={on("inbox")}>
-          Inbox{waiting.value > 0 && <b>{waiting.value}</b>}
+          Inbox{waiting.value.count > 0 && <b>{`${waiting.value.count}${waiting.value.more ? "+" : ""}`}</b>}
         </Link>
         <Link to="/operate" class={on("operate")}>
           Operate

@@ -1,6 +1,6 @@
 /** What the page and the server say to each other. Types only. */
 
-import type { Purged, RunHead, RunStatus, ScheduleInfo } from "@durable/core";
+import type { ListedRun, Purged, RunStateName, RunStatus, ScheduleInfo } from "@durable/core";
 import type { ForkPlan, Lineage, Spend } from "@durable/core/inspect";
 import type { WorkflowPause } from "@durable/core/storage";
 import type { Fleet, LimitUse } from "@durable/core/inspect";
@@ -17,10 +17,12 @@ export interface Session {
 
 /** A run in a list. */
 export interface RunItem extends Pick<
-  RunHead,
+  ListedRun,
   | "runId"
   | "workflow"
   | "status"
+  | "state"
+  | "waits"
   | "wakeAt"
   | "createdAt"
   | "updatedAt"
@@ -121,6 +123,8 @@ export interface RunPage extends Omit<
   readonly output?: Plain;
   readonly error?: Plain;
   readonly parentRun: string | null;
+  /** What the run does, in one word. */
+  readonly state: RunStateName;
   readonly tags: Readonly<Record<string, string>>;
   /** What the run shows of itself; missing when it shows nothing. */
   readonly report?: Plain;

@@ -22,12 +22,29 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
 const runStatus = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
+/** What a run does, in one word. */
+const runState = [
+  "completed",
+  "failed",
+  "cancelled",
+  "blocked",
+  "paused",
+  "cancelling",
+  "failing",
+  "open",
+  "running",
+  "queued",
+  "waiting",
+  "sleeping",
+];
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
   { key: text, name: text, note: any, schema: any, expiresAt: orNull(time), topic: text, token: text },
   ["topic", "token"],
 );
+
+const waiting = { type: "array", items: suspendPoint } as const;
 
 /** Steps whose compensation failed. */
 const uncompensated = { type: "array", items: text } as const;
@@ -40,25 +57,31 @@ const ends = (
   status: string,
   properties: Readonly<Record<string, Part>> = {},
   optional: readonly string[] = [],
-): Part => object({ runId, status: is(status), report: any, ...properties }, ["report", ...optional]);
+): Part =>
+  object(
+    {
+      runId,
+      status: is(status),
+      state: { $ref: "#/components/schemas/RunState" },
+      report: any,
+      ...properties,
+    },
+    ["report", ...optional],
+  );
 
 const outcome = {
   oneOf: [
     ends("completed", { output: any }),
     ends("failed", { error: problem, uncompensated }, ["uncompensated"]),
-    ends("blocked", { error: problem, since: time, ...undone }, whileUndone),
-    ends(
-      "suspended",
-      { waiting: { type: "array", items: suspendPoint }, wakeAt: orNull(time), ...undone },
-      whileUndone,
-    ),
+    ends("blocked", { error: problem, since: time, waiting, ...undone }, whileUndone),
+    ends("suspended", { waiting, wakeAt: orNull(time), ...undone }, whileUndone),
     ends("paused", {
       reason: orNull(text),
       since: time,
-      waiting: { type: "array", items: suspendPoint },
+      waiting,
     }),
     ends("cancelled", { reason: text, error: problem, uncompensated }, ["reason", "error", "uncompensated"]),
-    ends("running", undone, whileUndone),
+    ends("running", { waiting, ...undone }, whileUndone),
   ],
 } as const;
 
@@ -68,6 +91,7 @@ const runHead = object(
     runId,
     workflow: text,
     status: { $ref: "#/components/schemas/RunStatus" },
+    state: { $ref: "#/components/schemas/RunState" },
     createdAt: time,
     updatedAt: time,
     wakeAt: orNull(time),
@@ -77,11 +101,12 @@ const runHead = object(
     parent: orNull(text),
     tags: { type: "object", additionalProperties: text },
     version: orNull(text),
+    waits: object({ count: whole, expiresAt: orNull(time), question: text }, ["question"]),
     report: any,
     error: problem,
     since: time,
   },
-  ["report", "error", "since"],
+  ["waits", "report", "error", "since"],
 );
 
 const entry = {
@@ -188,6 +213,7 @@ const scheduleMembers = {
 
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
+  RunState: { type: "string", enum: runState },
   Error: object({ error: problem }),
   StartRequest: object(
     {

@@ -98,6 +98,10 @@ const listRuns = {
     inQuery("createdAfter", "Only runs created at this time or later, in milliseconds", whole(0)),
     inQuery("createdBefore", "Only runs created before this time, in milliseconds", whole(0)),
     inQuery("q", "Only runs whose id, label or value of a tag begins with this text", { type: "string" }),
+    inQuery("waiting", "Only runs with open waits; those that expire first come first", {
+      type: "string",
+      enum: ["true"],
+    }),
     inQuery("limit", "Runs on a page; 50 by default", whole(1, 1_000)),
     inQuery("cursor", "`next` of the previous page", { type: "string" }),
   ],

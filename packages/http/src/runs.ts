@@ -1,6 +1,6 @@
 /** The routes of runs: start, list, read, cancel. */
 
-import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint, Undone } from "@durable/core";
+import type { ListedRun, ListQuery, Outcome, RunStatus, SuspendPoint, Undone } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { refuse, type Service } from "./options.ts";
@@ -40,7 +40,7 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   return accepted(service, { runId: run.id, status, created: run.created });
 }
 
-const listed = "workflow status parent version createdAfter createdBefore q limit cursor".split(" ");
+const listed = "workflow status parent version createdAfter createdBefore q waiting limit cursor".split(" ");
 const time = [0, 8.64e15] as const;
 
 export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
@@ -63,6 +63,7 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     ...only("createdAfter", wholeIn(query, "createdAfter", time)),
     ...only("createdBefore", wholeIn(query, "createdBefore", time)),
     ...only("q", query.get("q")),
+    ...only("waiting", waitingIn(query.get("waiting"))),
     ...only("cursor", query.get("cursor")),
   };
   const { runs, next } = await service.app.list(asked);
@@ -72,8 +73,7 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
 export async function readRun(service: Service, { request, url, runId }: Call): Promise<Response> {
   queryOf(url, []);
   const outcome = await service.app.get(runId).outcome();
-  const isParked = outcome.status === "suspended" || outcome.status === "paused";
-  const waits = isParked && outcome.waiting.length > 0;
+  const waits = "waiting" in outcome && outcome.waiting.length > 0;
   const tokens = waits && (await service.authorize?.(request, { type: "tokens", runId })) === true;
   return json(200, outcomeOf(outcome, tokens));
 }
@@ -101,9 +101,9 @@ export async function cancelRun({ app, limits }: Service, { request, runId }: Ca
 
 /** The outcome of a run, as JSON. */
 export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
-  const { runId, status, report } = outcome;
+  const { runId, status, state, report } = outcome;
   const shown = report === undefined ? {} : { report: toJson(report) };
-  return { runId, status, ...shown, ...endOf(outcome, tokens) };
+  return { runId, status, state, ...shown, ...endOf(outcome, tokens) };
 }
 
 function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: string]: Json } {
@@ -113,7 +113,12 @@ function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: str
     case "failed":
       return { error: reasonOf(outcome.error), ...only("uncompensated", outcome.uncompensated) };
     case "blocked":
-      return { error: reasonOf(outcome.error), since: outcome.since, ...undoneOf(outcome) };
+      return {
+        error: reasonOf(outcome.error),
+        since: outcome.since,
+        waiting: waitingOf(outcome.waiting, tokens),
+        ...undoneOf(outcome),
+      };
     case "paused":
       return {
         reason: outcome.reason,
@@ -133,7 +138,7 @@ function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: str
         ...only("uncompensated", outcome.uncompensated),
       };
     case "running":
-      return undoneOf(outcome);
+      return { waiting: waitingOf(outcome.waiting, tokens), ...undoneOf(outcome) };
   }
 }
 
@@ -157,13 +162,15 @@ function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
   }));
 }
 
-function headOf(head: RunHead): Json {
-  const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const { dueSince, tags = {}, version = null } = head;
+function headOf(head: ListedRun): Json {
+  const { runId, workflow, status, state, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } =
+    head;
+  const { dueSince, tags = {}, version = null, waits } = head;
   const about = {
     runId,
     workflow,
     status,
+    state,
     createdAt,
     updatedAt,
     wakeAt,
@@ -173,6 +180,7 @@ function headOf(head: RunHead): Json {
     parent,
     tags,
     version,
+    ...(waits === undefined ? {} : { waits: { ...waits } }),
     ...(head.report === undefined ? {} : { report: toJson(head.report) }),
   };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
@@ -187,6 +195,11 @@ const statuses: readonly RunStatus[] = [
   "failed",
   "cancelled",
 ];
+
+function waitingIn(text: string | undefined): true | undefined {
+  if (text === undefined || text === "true") return text === "true" ? true : undefined;
+  throw new HttpError("invalid-query", '"waiting" must be true, or be left out.');
+}
 
 function statusOf(text: string | undefined): RunStatus | undefined {
   const found = statuses.find((status) => status === text);

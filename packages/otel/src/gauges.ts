@@ -1,6 +1,6 @@
-/** Gauges that are read from the storage: runs that are due, running, waiting and blocked, and how long one is due. */
+/** Gauges that are read from the storage: runs that are due, runs of each state that have not ended, and how long one is due. */
 
-import { DurableError, type App, type ListQuery, type RunHead } from "@durable/core";
+import { DurableError, type App, type ListedRun, type ListQuery } from "@durable/core";
 import type { BatchObservableCallback, Meter, Observable } from "@opentelemetry/api";
 
 /** What bounds the cost of the gauges. */
@@ -18,11 +18,12 @@ interface Counted {
   readonly lag: ReadonlyMap<string, number>;
 }
 
-const statuses = { running: "running", waiting: "suspended", blocked: "blocked" } as const;
+/** The states of runs that have not ended, and belong to a workflow. */
+const states = "blocked paused cancelling failing running queued waiting sleeping".split(" ");
 
 /** Registers the gauges of an app; returns a function that removes them. */
 export function observeRuns(meter: Meter, app: App, limits: GaugeLimits): () => void {
-  const names = ["due", ...Object.keys(statuses)];
+  const names = ["due", ...states];
   const gauges = names.map(
     (name) =>
       [
@@ -66,17 +67,24 @@ export function observeRuns(meter: Meter, app: App, limits: GaugeLimits): () => 
 
 const described: Readonly<Record<string, string>> = {
   due: "Runs that want a driver and have none.",
-  running: "Runs that are not finished and do not wait.",
-  waiting: "Runs that wait for an answer, a time or a child.",
   blocked: "Runs that cannot continue until they are put right.",
+  paused: "Runs that an operator has paused, themselves or with their workflow.",
+  cancelling: "Runs that were cancelled, and clean up.",
+  failing: "Runs that have failed, and undo their steps.",
+  running: "Runs that have a driver.",
+  queued: "Runs that want a driver or a free place, and have none.",
+  waiting: "Runs that wait for an answer, a message or a child.",
+  sleeping: "Runs that wait for a time alone.",
 };
 
 async function count(app: App, { most }: GaugeLimits): Promise<Counted> {
   const at = app.world.now();
   const due = await headsOf(app, { dueAt: at }, most);
   const runs: Record<string, ReadonlyMap<string, number>> = { due: byWorkflow(due) };
-  for (const [name, status] of Object.entries(statuses))
-    runs[name] = byWorkflow(await headsOf(app, { status }, most));
+  const open: ListedRun[] = [];
+  for (const status of ["running", "suspended", "paused", "blocked"] as const)
+    open.push(...(await headsOf(app, { status }, most)));
+  for (const name of states) runs[name] = byWorkflow(open.filter(({ state }) => state === name));
   const lag = new Map<string, number>();
   for (const { workflow, dueSince } of due)
     lag.set(workflow, Math.max(lag.get(workflow) ?? 0, (at - (dueSince ?? at)) / 1_000));
@@ -84,8 +92,8 @@ async function count(app: App, { most }: GaugeLimits): Promise<Counted> {
 }
 
 /** At most `most` runs. */
-async function headsOf(app: App, query: ListQuery, most: number): Promise<RunHead[]> {
-  const heads: RunHead[] = [];
+async function headsOf(app: App, query: ListQuery, most: number): Promise<ListedRun[]> {
+  const heads: ListedRun[] = [];
   let cursor: string | null = null;
   while (heads.length < most && app.workflows.length > 0) {
     const limit = most - heads.length;
@@ -97,7 +105,7 @@ async function headsOf(app: App, query: ListQuery, most: number): Promise<RunHea
   return heads;
 }
 
-function byWorkflow(heads: readonly RunHead[]): Map<string, number> {
+function byWorkflow(heads: readonly ListedRun[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { workflow } of heads) counts.set(workflow, (counts.get(workflow) ?? 0) + 1);
   return counts;

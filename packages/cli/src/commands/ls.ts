@@ -1,6 +1,6 @@
 /** `durable ls`: runs, newest first. */
 
-import type { RunHead } from "@durable/core";
+import type { ListedRun, RunHead } from "@durable/core";
 import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
@@ -27,7 +27,7 @@ export const ls: Command = {
     const filter = filterOf(context.flags, context.now());
     const session = await openOrNull(context);
     if (session === null) return empty(context, filter, null);
-    const found: RunHead[] = [];
+    const found: ListedRun[] = [];
     let more = false;
     for await (const head of allRuns(session.app, filter)) {
       more = found.length === limit;
@@ -75,13 +75,15 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 }
 
 /** The head of a run for machines. */
-export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
-  const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const { dueSince, tags, version } = head;
+export function headJson(head: ListedRun): Readonly<Record<string, unknown>> {
+  const { runId, workflow, status, state, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } =
+    head;
+  const { dueSince, tags, version, waits } = head;
   return {
     runId,
     workflow,
     status,
+    state,
     createdAt,
     updatedAt,
     wakeAt,
@@ -92,6 +94,7 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
     ...(head.report === undefined ? {} : { report: plain(head.report) }),
     ...(tags === undefined ? {} : { tags }),
     ...(version === undefined ? {} : { version }),
+    ...(waits === undefined ? {} : { waits }),
     ...(blocked === undefined
       ? {}
       : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),
@@ -99,9 +102,9 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
 }
 
 /** Heads as a table. */
-export function listing(heads: readonly RunHead[], term: Terminal, now: number): string[] {
+export function listing(heads: readonly ListedRun[], term: Terminal, now: number): string[] {
   const rows = heads.map((head) => [
-    statusText(term, head.status),
+    statusText(term, head.state),
     head.workflow || styled("dim", "(no workflow)"),
     shortId(head.runId),
     when(head.createdAt, now),
@@ -111,7 +114,7 @@ export function listing(heads: readonly RunHead[], term: Terminal, now: number):
   ]);
   return table(
     [
-      { title: "STATUS" },
+      { title: "STATE" },
       { title: "WORKFLOW", least: 10 },
       { title: "RUN", least: 12 },
       { title: "STARTED", optional: true },
@@ -130,13 +133,16 @@ function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string 
 }
 
 function noteOf(
-  { status, wakeAt, blocked, label, parent, tags = {}, report }: RunHead,
+  { state, wakeAt, waits, blocked, label, parent, tags = {}, report }: ListedRun,
   term: Terminal,
   now: number,
 ): string {
   const parts = [
     ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
-    ...(status === "suspended" && wakeAt !== null ? [`until ${when(wakeAt, now)}`] : []),
+    ...(waits?.question === undefined ? [] : [styled("yellow", inline(waits.question, 60))]),
+    ...((state === "sleeping" || state === "waiting") && wakeAt !== null
+      ? [`until ${when(wakeAt, now)}`]
+      : []),
     ...(label === null ? [] : [label]),
     ...Object.entries(tags).map(([name, value]) => `${name}=${value}`),
     ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),

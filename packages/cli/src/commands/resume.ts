@@ -60,7 +60,7 @@ export const resume: Command = {
       },
       text: [
         sentence(result, point, drives),
-        ...(outcome === undefined ? [] : [`${shortId(runId)} ${statusText(term, outcome.status)}`]),
+        ...(outcome === undefined ? [] : [`${shortId(runId)} ${statusText(term, outcome.state)}`]),
       ],
       next:
         outcome === undefined && result.status === "accepted"
@@ -95,7 +95,7 @@ async function pointOf(
 }
 
 function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined): CliError {
-  const { runId, status } = outcome;
+  const { runId, state } = outcome;
   const waiting = "waiting" in outcome ? outcome.waiting : [];
   const open = waiting.map(({ key }) => key).join(", ");
   const [mail] = waiting.filter(({ topic }) => topic !== undefined);
@@ -106,10 +106,10 @@ function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined): CliE
     );
   const reasons = {
     other: `Run ${runId} has no open suspend point "${wanted ?? ""}". It waits at ${open}.`,
-    running: `Run ${runId} is running: a driver has it, or must drive it before it takes an answer. Type: durable wake ${shortId(runId)}`,
-    none: `Run ${runId} is ${status} and waits for no answer.`,
+    queued: `Run ${runId} is queued: a driver must take it before it asks for an answer. Type: durable wake ${shortId(runId)}`,
+    none: `Run ${runId} is ${state} and waits for no answer.`,
   };
-  const reason = open !== "" ? "other" : status === "running" ? "running" : "none";
+  const reason = open !== "" ? "other" : state === "queued" ? "queued" : "none";
   return new CliError(reasons[reason], { exit: exit.refused, code: "not-waiting" });
 }
 

@@ -1,5 +1,6 @@
 /** `durable show`: the life of one run as a waterfall. */
 
+import type { RunStateName } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import { plain, type RowView, type RunView, type WaitView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
@@ -52,6 +53,7 @@ export const show: Command = {
         now: now(),
         prices,
         past: look.past,
+        state: look.state,
         all: flags.on("all"),
         fold: !flags.on("no-fold"),
       };
@@ -88,11 +90,12 @@ function reportLines({ outcome, tags }: Look, term: Terminal): string[] {
 }
 
 /** A run for machines. */
-export function runJson({ view, outcome, tags }: Look): Readonly<Record<string, unknown>> {
+export function runJson({ view, outcome, tags, state }: Look): Readonly<Record<string, unknown>> {
   const waiting = outcome !== null && "waiting" in outcome ? outcome.waiting : [];
   return {
     run: {
       ...view,
+      state,
       waits: view.waits,
       waiting: waiting.map(({ key, name, note, schema, expiresAt, topic }) => ({
         key,
@@ -134,10 +137,13 @@ export interface ShowOptions {
   readonly prices?: Prices | undefined;
   /** True for a chapter that ended when the next one began. */
   readonly past?: boolean | undefined;
+  /** What the run does; the status of the view where that is all that is known. */
+  readonly state?: RunStateName | undefined;
 }
 
 /** The first lines: what it is, how it stands, what it cost. */
-export function header(view: RunView, { term, now, past = false }: ShowOptions): string[] {
+export function header(view: RunView, options: ShowOptions): string[] {
+  const { term, now, past = false } = options;
   const { totals, lineage } = view;
   const end = view.endedAt ?? (past ? view.updatedAt : now);
   const dot = styled("dim", ` ${term.glyph("·", "-")} `);
@@ -151,7 +157,7 @@ export function header(view: RunView, { term, now, past = false }: ShowOptions):
     ...(spent.length > 0 ? [`spent ${spent.join(", ")}`] : []),
   ];
   const lines = [
-    `${styled("bold", view.workflow || "(no workflow)")}  ${shortId(view.runId)}  ${past ? statusText(term, "completed", "continued") : statusLine(view, term, now)}`,
+    `${styled("bold", view.workflow || "(no workflow)")}  ${shortId(view.runId)}  ${past ? statusText(term, "completed", "continued") : stateLine(view, options)}`,
     facts.join(dot),
   ];
   if (lineage !== null && lineage.parent !== null) {
@@ -188,24 +194,23 @@ export function header(view: RunView, { term, now, past = false }: ShowOptions):
   return lines;
 }
 
-function statusLine(view: RunView, term: Terminal, now: number): string {
-  if (view.undoing !== null && view.status !== "blocked") {
-    const why = view.undoing.status === "cancelled" ? "cancelling" : "failing";
-    return statusText(term, view.status, `${why}, since ${when(view.undoing.since, now)}`);
-  }
-  if (view.sleeping) {
-    const wakeAt = view.wakeAt ?? now;
-    const text = `sleeping, ${wakeAt > now ? "until" : "due since"} ${when(wakeAt, now)}`;
-    return statusText(term, "sleeping", text);
-  }
-  if (view.paused !== null) {
+/** The word for a run that was read from a file, where nothing else is known of it. */
+function wordOf({ status, sleeping }: RunView): RunStateName {
+  return sleeping ? "sleeping" : status === "suspended" ? "waiting" : status;
+}
+
+function stateLine(view: RunView, { term, now, state = wordOf(view) }: ShowOptions): string {
+  if (view.undoing !== null && (state === "cancelling" || state === "failing"))
+    return statusText(term, state, `${state}, since ${when(view.undoing.since, now)}`);
+  if (state === "sleeping" && view.wakeAt !== null)
+    return statusText(term, state, `sleeping, until ${when(view.wakeAt, now)}`);
+  if (state === "paused" && view.paused !== null) {
     const why = view.paused.reason === null ? "" : `: ${inline(view.paused.reason)}`;
-    return statusText(term, "paused", `paused since ${when(view.paused.since, now)}${why}`);
+    return statusText(term, state, `paused since ${when(view.paused.since, now)}${why}`);
   }
-  const waits = view.waits.map(({ key }) => key);
-  const at =
-    view.status === "suspended" && waits.length > 0 ? `suspended at ${waits.join(", ")}` : view.status;
-  return statusText(term, view.status, at);
+  const waits = view.waits.filter(({ answered }) => !answered).map(({ key }) => key);
+  const at = view.endedAt === null && waits.length > 0 ? ` at ${waits.join(", ")}` : "";
+  return statusText(term, state, state === "waiting" ? `${state}${at}` : state);
 }
 
 /** What follows the waterfall: why it is blocked, what it asks, how it failed, what it gave. */

@@ -1,6 +1,6 @@
 /** `durable pause`, `durable unpause` and `durable retry`: operators' verbs on runs, and pauses of a whole workflow. */
 
-import type { App, Outcome, RunHead, Duration } from "@durable/core";
+import type { App, Duration, ListedRun, Outcome } from "@durable/core";
 import { chosenRuns, confirmCount } from "../choose.ts";
 import type { Command, CommandContext, OptionSpecs } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
@@ -14,7 +14,7 @@ interface Verb {
   readonly name: "pause" | "unpause" | "retry";
   readonly done: string;
   /** Which of the chosen runs it concerns. */
-  readonly fits: (head: RunHead) => boolean;
+  readonly fits: (head: ListedRun) => boolean;
   readonly act: (app: App, runId: string, context: CommandContext) => Promise<Outcome<unknown>>;
 }
 

@@ -1,7 +1,7 @@
 /** `durable tail`: what happens, as it happens. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { App, Entry, RunHead } from "@durable/core";
+import type { App, Entry, ListedRun } from "@durable/core";
 import { plain } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
@@ -60,7 +60,7 @@ async function followAll(context: CommandContext, app: App): Promise<number> {
   const { flags, streams, term } = context;
   const known = new Map<string, number>();
   for (let first = true; ; first = false) {
-    const fresh: RunHead[] = [];
+    const fresh: ListedRun[] = [];
     let looked = 0;
     for await (const head of allRuns(app)) {
       if (known.get(head.runId) !== head.updatedAt) fresh.push(head);
@@ -68,7 +68,7 @@ async function followAll(context: CommandContext, app: App): Promise<number> {
       if (++looked >= (first ? 20 : 500)) break;
     }
     for (const head of fresh.toReversed()) {
-      const text = `${styled("dim", when(head.updatedAt, context.now()))} ${statusText(term, head.status)} ${head.workflow} ${shortId(head.runId)}`;
+      const text = `${styled("dim", when(head.updatedAt, context.now()))} ${statusText(term, head.state)} ${head.workflow} ${shortId(head.runId)}`;
       write(context, { run: headJson(head) }, text);
     }
     if (flags.on("no-follow") || streams.signal?.aborted === true) return exit.ok;

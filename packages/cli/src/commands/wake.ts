@@ -24,7 +24,7 @@ export const wake: Command = {
     const did = woken.length > 0 ? `Ended ${woken.join(", ")} of ${id}.` : `${id} was not asleep.`;
     answer({
       json: { runId, woken, status: outcome?.status ?? view.status, driven: drives },
-      text: [did, ...(outcome === null ? [] : [`${id} ${statusText(term, outcome.status)}`])],
+      text: [did, ...(outcome === null ? [] : [`${id} ${statusText(term, outcome.state)}`])],
       next:
         outcome === null && view.endedAt === null
           ? ["a worker continues it, or durable wake with --app"]

@@ -1,6 +1,6 @@
 /** Checks of the runs: who drives them, and whether the code still fits. */
 
-import { DurableError, type RunHead } from "@durable/core";
+import { DurableError, type ListedRun, type RunHead } from "@durable/core";
 import { replayRun } from "@durable/core/inspect";
 import { allRuns, shortId } from "../runs.ts";
 import type { Session } from "../session.ts";
@@ -15,7 +15,7 @@ const replayed = 50;
 
 export async function checkRuns(session: Session, now: number): Promise<Finding[]> {
   const { app } = session;
-  const open: RunHead[] = [];
+  const open: ListedRun[] = [];
   for (const status of ["running", "suspended", "blocked"] as const)
     for await (const head of allRuns(app, { status })) open.push(head);
   const due = new Set((await app.list({ dueAt: now, limit: 500 })).runs.map(({ runId }) => runId));
@@ -26,8 +26,7 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
     ...stranded(known.filter(({ runId, status }) => due.has(runId) && status !== "blocked")),
     ...zombies(
       known.filter(
-        ({ runId, status, updatedAt }) =>
-          status === "running" && !due.has(runId) && now - updatedAt > silentMs,
+        ({ runId, state, updatedAt }) => state === "running" && !due.has(runId) && now - updatedAt > silentMs,
       ),
       now,
     ),

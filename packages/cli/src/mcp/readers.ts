@@ -34,7 +34,7 @@ export function readers(session: Session, now: () => number): Tool[] {
     ),
     reader(
       "show_run",
-      "Shows one run: status, steps with attempts and errors, open waits, tokens and cost. Long values are cut.",
+      "Shows one run: state, steps with attempts and errors, open waits, tokens and cost. Long values are cut.",
       one,
       showRun,
     ),
@@ -46,8 +46,8 @@ export function readers(session: Session, now: () => number): Tool[] {
     ),
     reader(
       "list_waits",
-      "Lists what suspended runs wait for: the question, and the JSON Schema of the answer. All suspended runs by default.",
-      schemaOf({ run: runSchema }),
+      "Lists open waits for answers, those that expire first before others: the question, and the JSON Schema of the answer. Of one run, or of all runs by pages.",
+      waitsSchema,
       listWaits,
     ),
     reader(
@@ -91,11 +91,12 @@ async function listRuns({ app }: Session, { status, workflow, limit = 20, cursor
 
 async function showRun(session: Session, args: Args, now: number): Promise<Plain> {
   const { app, prices } = session;
-  const { view } = await lookAt(app, await runOf(session, args), { prices, now });
+  const { view, state } = await lookAt(app, await runOf(session, args), { prices, now });
   const rows = view.rows.slice(0, mostRows);
   return plain(
     {
       ...view,
+      state,
       rows: rows.map(shortRow),
       moreRows: view.rows.length - rows.length,
       retries: view.retries.map((retry) => ({ ...retry, rows: retry.rows.slice(0, mostRows).map(shortRow) })),
@@ -135,16 +136,24 @@ async function getStep(session: Session, args: Args): Promise<Plain> {
   });
 }
 
+const waitsSchema = schemaOf({
+  run: runSchema,
+  limit: { type: "integer", minimum: 1, maximum: 200, description: "runs on a page; 50 by default" },
+  cursor: { type: "string", description: "next of the previous page" },
+});
+
 async function listWaits(session: Session, args: Args, now: number): Promise<Plain> {
   const { app } = session;
-  const all = async (): Promise<string[]> =>
-    (await app.list({ status: "suspended", limit: 50 })).runs.map(({ runId }) => runId);
-  const ids = args["run"] === undefined ? await all() : [await runOf(session, args)];
-  const views = await Promise.all(ids.map(async (runId) => (await lookAt(app, runId, { now })).view));
-  const waits = views.flatMap(({ runId, workflow, waits: open }) =>
-    open.map((wait) => ({ runId, workflow, ...wait })),
+  const { limit = 50, cursor } = args as { readonly limit?: number; readonly cursor?: string };
+  const page =
+    args["run"] === undefined
+      ? await app.list({ waiting: true, limit, cursor })
+      : { runs: [{ runId: await runOf(session, args) }], next: null };
+  const looks = await Promise.all(page.runs.map(({ runId }) => lookAt(app, runId, { now })));
+  const waits = looks.flatMap(({ state, view: { runId, workflow, waits: open } }) =>
+    open.filter(({ answered }) => !answered).map((wait) => ({ runId, workflow, state, ...wait })),
   );
-  return plain(waits, { textLength });
+  return plain({ waits, next: page.next }, { textLength });
 }
 
 const diffSchema = schemaOf({ before: runSchema, after: runSchema }, "before", "after");

@@ -1,9 +1,11 @@
-/** How the status of a run is shown: the same glyph, word and colour everywhere. */
+/** How the state of a run is shown: the same glyph, word and colour everywhere. */
 
-import type { RunStatus } from "@durable/core";
+import type { RunStateName, RunStatus } from "@durable/core";
 import { styled, type Style, type Terminal } from "../terminal.ts";
 
-const looks: Record<RunStatus | "sleeping", readonly [string, string, Style]> = {
+type Word = RunStatus | RunStateName;
+
+const looks: Record<Word, readonly [string, string, Style]> = {
   completed: ["✓", "+", "green"],
   failed: ["✗", "x", "red"],
   blocked: ["■", "!", "red"],
@@ -12,9 +14,14 @@ const looks: Record<RunStatus | "sleeping", readonly [string, string, Style]> = 
   suspended: ["⏸", "||", "yellow"],
   paused: ["⏹", "[]", "yellow"],
   sleeping: ["⏾", "zz", "magenta"],
+  waiting: ["⏸", "||", "yellow"],
+  queued: ["◌", "..", "blue"],
+  open: ["◌", "..", "dim"],
+  cancelling: ["◐", "*", "dim"],
+  failing: ["◐", "*", "red"],
 };
 
-export function statusText(term: Terminal, status: RunStatus | "sleeping", text: string = status): string {
+export function statusText(term: Terminal, status: Word, text: string = status): string {
   const [fancy, ascii, style] = looks[status];
   return styled(style, `${term.glyph(fancy, ascii)} ${text}`);
 }

@@ -244,7 +244,9 @@ export class RunJournal {
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head: { locator, ...summary, ...marks },
       ...(position > 0 && !isSame(this.#marks, marks) ? { newMarks: true } : {}),
-      ...(report !== undefined && { report: await this.#envelope.sealText(report, { runId: spot.runId, at: "report" }) }),
+      ...(report !== undefined && {
+        report: await this.#envelope.sealText(report, { runId: spot.runId, at: "report" }),
+      }),
       // Folding makes a new object for every change.
       ...(position > 0 && summary.tags !== this.state.summary.tags ? { newTags: true } : {}),
       ...(facts[0]?.fact.kind === "run.retried" ? { revives: true } : {}),
@@ -460,7 +462,10 @@ export class RunJournal {
 }
 
 function isSame(before: Marks | null, after: Marks): boolean {
-  return before === after || JSON.stringify([before?.mark, before?.waits]) === JSON.stringify([after.mark, after.waits]);
+  return (
+    before === after ||
+    JSON.stringify([before?.mark, before?.waits]) === JSON.stringify([after.mark, after.waits])
+  );
 }
 
 /**

@@ -26,7 +26,15 @@ import type { Json } from "../values/codec/tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { definitionOf, openJournal, openRun, locatorIn, orUnknown, outcomeWithChildren, readerOf } from "./lookup.ts";
+import {
+  definitionOf,
+  openJournal,
+  openRun,
+  locatorIn,
+  orUnknown,
+  outcomeWithChildren,
+  readerOf,
+} from "./lookup.ts";
 import { runningOutcome, type Outcome } from "../journal/outcome.ts";
 import { isUnbegun } from "./flow.ts";
 

@@ -1,7 +1,6 @@
 import { createApp, durable, MemoryStorage, type Outcome } from "@durable/core";
 import { expect, test } from "vitest";
 
-
 const secret = "SoYi7qPpiBsm1QGmyS9d0WNVnE9pYBYNZ4ZxP2VpL0g";
 /** A person is asked while a step works; `finish` ends the step. */
 function review() {
@@ -24,7 +23,10 @@ test("a wait that is open while a step works is in the outcome, with its token",
   const run = await app.start("review", undefined, { id: "r1" });
   await expect.poll(async () => waitsOf(await run.outcome()).length).toBe(1);
   const outcome = await run.outcome();
-  expect(outcome).toMatchObject({ status: "running", waiting: [{ key: expect.any(String), note: "may I?" }] });
+  expect(outcome).toMatchObject({
+    status: "running",
+    waiting: [{ key: expect.any(String), note: "may I?" }],
+  });
   const [wait] = waitsOf(outcome);
   const { status } = await app.deliver(wait?.token ?? "", true);
   expect(status).toBe("accepted");

@@ -1,6 +1,6 @@
 /** Numbers, times and ids as people read them. */
 
-import type { RunStatus } from "@durable/core";
+import type { RunStateName, RunStatus } from "@durable/core";
 
 const second = 1_000;
 const minute = 60 * second;
@@ -72,8 +72,13 @@ const statusNames: Readonly<Record<RunStatus, string>> = {
   cancelled: "Cancelled",
 };
 
-export function statusName(status: RunStatus, sleeping = false): string {
-  return sleeping ? "Sleeping" : statusNames[status];
+export function statusName(status: RunStatus): string {
+  return statusNames[status];
+}
+
+/** The word of the library, as the page writes it. */
+export function stateName(state: RunStateName): string {
+  return state === "open" ? "Open journal" : `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {

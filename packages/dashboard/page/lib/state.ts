@@ -9,7 +9,7 @@ export const session = signal<Session | null>(null);
 export const connection = signal<"live" | "lost" | "off">("off");
 
 /** How many waits are open, as far as the inbox has looked. */
-export const waiting = signal(0);
+export const waiting = signal<{ readonly count: number; readonly more: boolean }>({ count: 0, more: false });
 
 /** A sentence at the edge of the page, such as the result of an action. */
 export const notice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);

@@ -1,24 +1,33 @@
 /** Small parts that every view uses. */
 
-import type { RunStatus } from "@durable/core";
+import type { RunStateName, RunStatus } from "@durable/core";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { shortId, statusName } from "../lib/format.ts";
+import { shortId, stateName, statusName } from "../lib/format.ts";
 import { tagText } from "../lib/query.ts";
 import { go, hrefOf, isFile, runPath } from "../lib/router.ts";
 
-const statusClass: Readonly<Record<RunStatus, string>> = {
+const stateClass: Readonly<Record<RunStateName | RunStatus, string>> = {
   blocked: "blocked",
   failed: "fail",
+  failing: "fail",
   suspended: "waits",
+  waiting: "waits",
+  sleeping: "waits",
   paused: "waits",
   running: "runs",
+  queued: "runs",
+  open: "gone",
   completed: "done",
+  cancelling: "gone",
   cancelled: "gone",
 };
 
-export function Status({ status, sleeping = false }: { status: RunStatus; sleeping?: boolean }): JSX.Element {
-  return <span class={`st ${statusClass[status]}`}>{statusName(status, sleeping)}</span>;
+/** What a run does; in the tree of forks, where only the journals were read, its status. */
+export function Status(props: { state: RunStateName } | { status: RunStatus }): JSX.Element {
+  const [word, name] =
+    "state" in props ? [props.state, stateName(props.state)] : [props.status, statusName(props.status)];
+  return <span class={`st ${stateClass[word]}`}>{name}</span>;
 }
 
 /** A link inside the page. A modified click opens another tab, as with any link. */

@@ -13,7 +13,7 @@ export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX
   const { run, canAct } = props;
   return (
     <div class="head">
-      <Status status={run.status} sleeping={run.sleeping} />
+      <Status state={run.state} />
       <h1>{run.workflow === "" ? "journal" : run.workflow}</h1>
       <button
         type="button"

@@ -26,7 +26,7 @@ interface RunLineProps {
 }
 
 export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): JSX.Element {
-  const { runId, status, label, createdAt } = item;
+  const { runId, status, state, label, createdAt } = item;
   const isBelow = depth > 0;
   return (
     <div
@@ -36,7 +36,7 @@ export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): 
       class={`run-line ${chosen ? "sel" : ""} ${isBelow ? "fork" : ""}`}
     >
       <span role="gridcell" class="c0">
-        <Status status={status} sleeping={summary !== undefined && summary.sleepsUntil !== null} />
+        <Status state={state} />
       </span>
       <span role="gridcell" class="c1" style={{ paddingLeft: `${Math.min(depth, 4) * 22}px` }}>
         <Link to={runPath(runId)} title={runId}>

@@ -13,9 +13,6 @@ import { AnswerForm } from "../parts/answer-form.tsx";
 import { Empty, Link, Problem } from "../parts/basic.tsx";
 import { Value } from "../parts/value.tsx";
 
-/** How many pages are read for the first screen, if those before contain only sleeps. */
-const mostPages = 5;
-
 interface InboxState {
   readonly items: Signal<readonly InboxItem[] | null>;
   readonly next: Signal<string | null>;
@@ -29,16 +26,11 @@ function useInbox(): InboxState {
   const error = useSignal<string | null>(null);
   const load = async (from: string | null): Promise<void> => {
     try {
-      let found: InboxItem[] = from === null ? [] : [...(items.peek() ?? [])];
-      let cursor = from;
-      for (let i = 0; i < mostPages; i++) {
-        const page = await getInbox(cursor);
-        found = [...found, ...page.items];
-        cursor = page.next;
-        if (cursor === null || found.length >= 50) break;
-      }
+      const page = await getInbox(from);
+      const found = [...(from === null ? [] : (items.peek() ?? [])), ...page.items];
+      const cursor = page.next;
       [items.value, next.value, error.value] = [found, cursor, null];
-      waiting.value = found.length;
+      waiting.value = { count: found.length, more: cursor !== null };
     } catch (problem) {
       error.value = messageOf(problem);
     }
@@ -123,6 +115,7 @@ function Line({
       title={wait.key}
     >
       <span class="st waits">{wait.name}</span>
+      <span dir="auto">{questionOf(item)}</span>
       <span>
         {workflow} <span class="id">{shortId(runId)}</span>
       </span>

@@ -32,10 +32,22 @@ export async function answer({ app, onError }: Service, { request, runId }: Call
   if (wait?.topic !== undefined)
     return said(`This call waits for a message: send one to "${wait.topic}".`, runId, 409);
   const given = { value: body["value"], answerMs, onError };
-  const { status, issues = "" } =
-    wait === undefined ? { status: "duplicate" as const } : await answerWait(app, wait.token, given);
+  if (wait === undefined) return notOpen(app, runId, key ?? "");
+  const { status, issues = "" } = await answerWait(app, wait.token, given);
   const [http, message] = answered[status];
   return said(`${message} ${issues}`.trim(), runId, http);
+}
+
+/** Why a wait takes no answer: it has one, its time is over, or it is not there. */
+async function notOpen(app: Service["app"], runId: string, key: string): Promise<Response> {
+  const { rows, waits } = viewRun(await app.get(runId).entries());
+  const known = waits.find((wait) => wait.key === key);
+  const row = rows.find((each) => each.key === key);
+  const isAnswered = known?.answered === true || row?.status === "completed";
+  const why = isAnswered ? "duplicate" : row?.status === "expired" ? "expired" : null;
+  if (why === null) return said(`Run ${runId} has no open wait "${key}".`, runId, 404);
+  const [http, message] = answered[why];
+  return said(message, runId, http);
 }
 
 export async function plan(service: Service, call: Call): Promise<Response> {

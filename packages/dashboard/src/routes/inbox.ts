@@ -2,18 +2,25 @@
 
 import { viewRun } from "@durable/core/inspect";
 import { type Call, json } from "@durable/http/kit";
-import type { Inbox } from "../api.ts";
+import type { Inbox, InboxItem } from "../api.ts";
 import type { Service } from "../options.ts";
 import { numberIn } from "./request.ts";
 import { waitOf } from "./run.ts";
 
-/** Open waits of parked runs, newest run first. A run that only sleeps has none, so a page may be empty. */
+/**
+ * Open waits, whatever else their runs do. Those that expire first come first. A run that cannot be read is left out: its own page
+ * says why.
+ */
 export async function inbox({ app }: Service, { url }: Call): Promise<Response> {
   const limit = numberIn(url, "limit", { min: 1, max: 100, or: 50 });
-  const page = await app.list({ status: "suspended", limit, cursor: url.searchParams.get("cursor") });
+  const page = await app.list({ waiting: true, limit, cursor: url.searchParams.get("cursor") });
   const items = await Promise.all(
-    page.runs.map(async ({ runId, workflow }) => {
-      const { waits } = viewRun(await app.get(runId).entries());
+    page.runs.map(async ({ runId, workflow }): Promise<InboxItem[]> => {
+      const entries = await app
+        .get(runId)
+        .entries()
+        .catch(() => null);
+      const { waits } = entries === null ? { waits: [] } : viewRun(entries);
       return (
         waits
           // Messages are sent by programs; the page of the run can send one.
@@ -22,5 +29,7 @@ export async function inbox({ app }: Service, { url }: Call): Promise<Response> 
       );
     }),
   );
-  return json(200, { items: items.flat(), next: page.next } satisfies Inbox);
+  const until = ({ wait }: InboxItem): number => wait.expiresAt ?? Infinity;
+  const sorted = items.flat().toSorted((a, b) => (until(a) < until(b) ? -1 : Number(until(a) > until(b))));
+  return json(200, { items: sorted, next: page.next } satisfies Inbox);
 }

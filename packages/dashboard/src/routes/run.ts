@@ -2,7 +2,7 @@
 
 import { DurableError, type Entry, type RunHead } from "@durable/core";
 import { spendOf } from "@durable/core/inspect";
-import { blockedNote, retryRefusal, storageOf } from "@durable/core/inspect";
+import { blockedNote, retryRefusal, stateIn, storageOf } from "@durable/core/inspect";
 import {
   allRows,
   locatorOf,
@@ -35,12 +35,13 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
   const { app, prices } = service;
   const storage = await storageOf(app);
   const now = app.world.now();
-  const [entries, { head }, blocked, below] = await Promise.all([
+  const [entries, beside, blocked, below] = await Promise.all([
     app.get(runId).entries({ chapter, struck: true }),
     storage.read(locatorOf(runId), beyondEnd),
     blockedNote(app, runId),
     app.list({ parent: runId, limit: mostBelow }),
   ]);
+  const { head } = beside;
   const view = viewRun(entries, { blocked: blocked ?? undefined, prices, now });
   const { rows: _rows, retries, waits, childOf, input, output, error, ...rest } = view;
   return {
@@ -53,6 +54,7 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
     })),
     waits: waits.map(waitOf),
     parentRun: view.lineage?.parent ?? childOf?.runId ?? null,
+    state: (await stateIn(app, beside)) ?? (view.status === "suspended" ? "waiting" : view.status),
     tags: head?.tags ?? {},
     ...(await reportOf(service, runId, head)),
     below: below.runs.map(itemOf),

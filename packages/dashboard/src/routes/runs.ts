@@ -5,7 +5,7 @@
  * runs.2. A request reads a bounded number of heads. A search that finds too few gives what it has and a cursor.
  */
 
-import type { ListPage, RunHead, RunStatus } from "@durable/core";
+import type { ListedRun, ListPage, RunStatus } from "@durable/core";
 import { HttpError } from "@durable/http";
 import { type Call, json } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
@@ -31,7 +31,7 @@ const scanPage = 500;
 /** A part of the list: runs of one status, or all, of which some are left out. */
 interface Segment {
   readonly status: RunStatus | undefined;
-  readonly leaves: (head: RunHead) => boolean;
+  readonly leaves: (head: ListedRun) => boolean;
 }
 
 export async function listRuns({ app }: Service, { url }: Call): Promise<Response> {
@@ -42,10 +42,10 @@ export async function listRuns({ app }: Service, { url }: Call): Promise<Respons
   const tags = tagsIn(url);
   const segments = segmentsOf(url);
   let { index, inner } = readCursor(url.searchParams.get("cursor"), segments.length);
-  const found: RunHead[] = [];
+  const found: ListedRun[] = [];
   for (let scanned = 0; index < segments.length && found.length < limit && scanned < mostScanned;) {
     const { status, leaves } = segments[index] as Segment;
-    const page: ListPage = await app.list({
+    const page: ListPage<ListedRun> = await app.list({
       ...(workflow.length === 0 ? {} : { workflow }),
       ...(parent === "" ? {} : { parent }),
       tags,
@@ -69,12 +69,12 @@ function segmentsOf(url: URL): Segment[] {
   const unknown = asked.find((status) => !statuses.includes(status as RunStatus));
   if (unknown !== undefined) throw new HttpError("invalid-query", `There is no status "${unknown}".`);
   if (url.searchParams.get("order") === "newest" && asked.length !== 1) {
-    const leaves = asked.length === 0 ? none : (head: RunHead) => !asked.includes(head.status);
+    const leaves = asked.length === 0 ? none : (head: ListedRun) => !asked.includes(head.status);
     return [{ status: undefined, leaves }];
   }
   if (asked.length > 0)
     return statuses.filter((status) => asked.includes(status)).map((status) => ({ status, leaves: none }));
-  const rest = { status: undefined, leaves: (head: RunHead) => urgent.includes(head.status) };
+  const rest = { status: undefined, leaves: (head: ListedRun) => urgent.includes(head.status) };
   return [...urgent.map((status): Segment => ({ status, leaves: none })), rest];
 }
 
@@ -87,18 +87,20 @@ function readCursor(cursor: string | null, segments: number): { index: number; i
   return { index, inner: found[2] === "" ? null : (found[2] ?? null) };
 }
 
-function matches({ runId, label, workflow }: RunHead, text: string): boolean {
+function matches({ runId, label, workflow }: ListedRun, text: string): boolean {
   return text === "" || [runId, label ?? "", workflow].some((field) => field.toLowerCase().includes(text));
 }
 
-export function itemOf(head: RunHead): RunItem {
-  const { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } = head;
+export function itemOf(head: ListedRun): RunItem {
+  const { runId, workflow, status, state, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } =
+    head;
   const isFork = parent !== null && head.ancestors.length > 0;
-  const { tags, report } = head;
+  const { tags, report, waits } = head;
   return {
     runId,
     workflow,
     status,
+    state,
     wakeAt,
     createdAt,
     updatedAt,
@@ -106,6 +108,7 @@ export function itemOf(head: RunHead): RunItem {
     label,
     parent,
     isFork,
+    ...(waits === undefined ? {} : { waits }),
     ...(blocked === undefined ? {} : { blocked }),
     ...(tags === undefined ? {} : { tags }),
     ...(report === undefined ? {} : { report: describe(report) }),

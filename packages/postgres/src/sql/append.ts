@@ -287,4 +287,6 @@ END $$;
 `;
 
 export const appendFunctions = (schema: string): string =>
-  [refusal, blobs, ancestors, appendPlain, appendWhole, reported, marked].map((text) => text(schema)).join("");
+  [refusal, blobs, ancestors, appendPlain, appendWhole, reported, marked]
+    .map((text) => text(schema))
+    .join("");

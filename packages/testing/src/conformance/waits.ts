@@ -39,36 +39,47 @@ const asking: Checks = {
     expect((await heads())[0], "an append that changes nothing about waits").toEqual(opened);
   },
 
-  "list({ waiting }) has runs with open waits, those that expire first before others, whatever they do": async (
-    subject,
-  ) => {
-    subject.needsFinds();
-    const never = await subject.create({ waits: waits(null) });
-    await subject.create();
-    const late = await subject.create({ waits: waits(900), status: "suspended", wakeAt: 900, dueSince: 900 });
-    const early = await subject.create({ waits: waits(300), workflow: "mail", tags: { customer: "42" } });
-    const paused = await subject.create({ waits: waits(500), status: "paused", wakeAt: null, dueSince: null });
-    await subject.create({ mark: "waiting" });
-    const never2 = await subject.create({ waits: waits(null), workflow: "mail" });
-    const found = async (query: object = {}): Promise<string[]> =>
-      subject.locators({ waiting: true, ...query });
-    const all = [early, paused, late, never, never2];
-    const locatorsOf = (heads: readonly RunHead[]): string[] => heads.map(({ locator }) => locator);
-    expect((await subject.list({ waiting: true })).runs).toEqual(all);
-    expect(await found({ workflow: "mail" })).toEqual(locatorsOf([early, never2]));
-    expect(await found({ workflow: ["mail", "loan"] })).toEqual(locatorsOf(all));
-    expect(await found({ status: "paused" })).toEqual([paused.locator]);
-    expect(await found({ tags: { customer: "42" } })).toEqual([early.locator]);
-    expect(await found({ createdAfter: paused.createdAt })).toEqual(locatorsOf([paused, never2]));
-    for (const limit of [1, 2, 3]) {
-      const pages = await subject.pages({ waiting: true, limit }, async () => {});
-      expect(pages, `pages of ${limit}`).toEqual(all);
-    }
-    await change(subject, early, 1, {});
-    await change(subject, never, 1, { waits: waits(100) });
-    await subject.storage.delete(late.locator);
-    expect(await found(), "an answer, a new wait and a deletion").toEqual(locatorsOf([never, paused, never2]));
-  },
+  "list({ waiting }) has runs with open waits, those that expire first before others, whatever they do":
+    async (subject) => {
+      subject.needsFinds();
+      const never = await subject.create({ waits: waits(null) });
+      await subject.create();
+      const late = await subject.create({
+        waits: waits(900),
+        status: "suspended",
+        wakeAt: 900,
+        dueSince: 900,
+      });
+      const early = await subject.create({ waits: waits(300), workflow: "mail", tags: { customer: "42" } });
+      const paused = await subject.create({
+        waits: waits(500),
+        status: "paused",
+        wakeAt: null,
+        dueSince: null,
+      });
+      await subject.create({ mark: "waiting" });
+      const never2 = await subject.create({ waits: waits(null), workflow: "mail" });
+      const found = async (query: object = {}): Promise<string[]> =>
+        subject.locators({ waiting: true, ...query });
+      const all = [early, paused, late, never, never2];
+      const locatorsOf = (heads: readonly RunHead[]): string[] => heads.map(({ locator }) => locator);
+      expect((await subject.list({ waiting: true })).runs).toEqual(all);
+      expect(await found({ workflow: "mail" })).toEqual(locatorsOf([early, never2]));
+      expect(await found({ workflow: ["mail", "loan"] })).toEqual(locatorsOf(all));
+      expect(await found({ status: "paused" })).toEqual([paused.locator]);
+      expect(await found({ tags: { customer: "42" } })).toEqual([early.locator]);
+      expect(await found({ createdAfter: paused.createdAt })).toEqual(locatorsOf([paused, never2]));
+      for (const limit of [1, 2, 3]) {
+        const pages = await subject.pages({ waiting: true, limit }, async () => {});
+        expect(pages, `pages of ${limit}`).toEqual(all);
+      }
+      await change(subject, early, 1, {});
+      await change(subject, never, 1, { waits: waits(100) });
+      await subject.storage.delete(late.locator);
+      expect(await found(), "an answer, a new wait and a deletion").toEqual(
+        locatorsOf([never, paused, never2]),
+      );
+    },
 };
 
 const driving: Checks = {

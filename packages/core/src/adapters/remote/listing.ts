@@ -142,7 +142,10 @@ export class Listing {
       const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query)));
       for (const head of heads)
         if (head !== null)
-          found.push({ head, order: `${timeText(waitsUntil(head) ?? 0)}.${timeText(head.createdAt)}.${head.locator}` });
+          found.push({
+            head,
+            order: `${timeText(waitsUntil(head) ?? 0)}.${timeText(head.createdAt)}.${head.locator}`,
+          });
       ahead = [];
     };
     for await (const marker of merged(sources)) {
@@ -155,7 +158,10 @@ export class Listing {
       .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
     const limit = pageSize(query.limit);
     const runs = rest.slice(0, limit);
-    return { runs: runs.map(({ head }) => head), next: rest.length > limit ? (runs.at(-1)?.order ?? null) : null };
+    return {
+      runs: runs.map(({ head }) => head),
+      next: rest.length > limit ? (runs.at(-1)?.order ?? null) : null,
+    };
   }
 
   /** Runs that are running, and suspended runs whose time has come; those that are due longest come first. */
