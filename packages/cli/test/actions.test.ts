@@ -126,7 +126,9 @@ test("of two open waits one is chosen: by --wait, or by a person", async () => {
   const chosen = await project.cli(["resume", "both", ...store], { types: ["9", "2", "300000"] });
   expect(chosen.err).toContain("1  credit  rate?");
   expect(chosen.out).toContain("The answer to house is recorded, and is checked when the run continues.");
-  // Recorded, but not driven: without code this command cannot go on.
+  // The first answer is recorded and waits for a driver; the other wait is open meanwhile.
+  const other = await project.cli(["resume", "both", "--wait", "credit", "--data", "1", ...store]);
+  expect(other).toMatchObject({ code: 0 });
   const early = await project.cli(["resume", "both", "--wait", "credit", "--data", "1", ...store]);
   expect(early).toMatchObject({ code: 4 });
   expect(early.err).toContain("durable wake both");

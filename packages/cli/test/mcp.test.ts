@@ -56,9 +56,10 @@ describe("durable mcp with a real client", () => {
     expect(await value("get_step", { run: "tides-1", key: "search[news]/fetch" })).toMatchObject({
       attempts: [{ error: { message: "503 from the news service" } }, {}, {}],
     });
-    expect(await value("list_waits", { run: "moon" })).toMatchObject([
-      { runId: "moon-1", key: "approve", schema: { type: "object" } },
-    ]);
+    expect(await value("list_waits", { run: "moon" })).toMatchObject({
+      waits: [{ runId: "moon-1", state: "waiting", key: "approve", schema: { type: "object" } }],
+      next: null,
+    });
     expect(await value("diff_runs", { before: "tides-1", after: "tides-2" })).toMatchObject({
       calls: [{ key: "draft#2", change: "re-run" }, {}, {}, {}],
     });

@@ -43,6 +43,7 @@ describe("run ids", () => {
     expect(again).toEqual({
       runId: "r",
       recorded: true,
+      state: "completed",
       status: "completed",
       output: { n: 1, at: new Date(5) },
     });

@@ -31,7 +31,14 @@ const reason = { code: "diverged", message: expect.stringContaining('recorded as
 test("GET /runs/:id tells why and since when a run is blocked", async () => {
   const { get, from } = await blocked();
   const body = (await (await get("/runs/r")).json()) as { since: number };
-  expect(body).toEqual({ runId: "r", status: "blocked", error: reason, since: expect.any(Number) as number });
+  expect(body).toEqual({
+    runId: "r",
+    status: "blocked",
+    state: "blocked",
+    error: reason,
+    since: expect.any(Number) as number,
+    waiting: [expect.objectContaining({ key: "ok" })],
+  });
   expect(body.since).toBeGreaterThanOrEqual(from);
   expect(body.since).toBeLessThanOrEqual(Date.now());
 });

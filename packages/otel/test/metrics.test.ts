@@ -66,7 +66,8 @@ test("counts what runs do", async () => {
   expect(await value("durable_runs_waiting")).toBe(1);
   expect(await value("durable_runs_blocked")).toBe(1);
   expect(await value("durable_runs_due")).toBe(1);
-  expect(await value("durable_runs_running")).toBe(1);
+  expect(await value("durable_runs_queued")).toBe(1);
+  expect(await value("durable_runs_running")).toBe(0);
   expect(await value("durable_drives")).toBe(0);
   expect(await value("durable_replayed_total")).toBe(1);
   expect(await value("durable_appends_total")).toBeGreaterThan(6);
@@ -78,10 +79,10 @@ test("gauges cost a few lists, and no more often than asked", async () => {
   const before = storage.counts.lists;
   await text();
   await text();
-  expect(storage.counts.lists - before).toBe(4);
+  expect(storage.counts.lists - before).toBe(5);
   await world.advance(1_000);
   await text();
-  expect(storage.counts.lists - before).toBe(8);
+  expect(storage.counts.lists - before).toBe(10);
 });
 
 test("a storage that cannot be read is a warning, and no metric", async () => {

@@ -204,6 +204,8 @@ function stateLine(view: RunView, { term, now, state = wordOf(view) }: ShowOptio
     return statusText(term, state, `${state}, since ${when(view.undoing.since, now)}`);
   if (state === "sleeping" && view.wakeAt !== null)
     return statusText(term, state, `sleeping, until ${when(view.wakeAt, now)}`);
+  if (state === "queued" && view.wakeAt !== null && view.wakeAt > 0)
+    return statusText(term, state, `queued, due since ${when(view.wakeAt, now)}`);
   if (state === "paused" && view.paused !== null) {
     const why = view.paused.reason === null ? "" : `: ${inline(view.paused.reason)}`;
     return statusText(term, state, `paused since ${when(view.paused.since, now)}${why}`);

@@ -236,8 +236,7 @@ export class RunJournal {
     const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
     const text = writeBatch(writeId, outside, wrapped.texts);
     const report = reportMade(facts, this.state.report, this.#first);
-    const inherited = await this.#inheritedBy(facts);
-    const marks = await this.#marksAfter(facts, summary, inherited);
+    const marks = await this.#marksAfter(facts, summary);
     const request: AppendRequest = {
       locator,
       position,
@@ -263,8 +262,7 @@ export class RunJournal {
         const batch = { driver: this.driver, writeId, outside, facts: own };
         this.#marks = marks;
         if (options.learn === false) return { kind: "landed", entries: [] };
-        const entries = position === 0 ? await this.#learn(batch, inherited) : this.#add(batch);
-        return { kind: "landed", entries };
+        return { kind: "landed", entries: position === 0 ? await this.#learn(batch) : this.#add(batch) };
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
@@ -275,29 +273,15 @@ export class RunJournal {
     }
   }
 
-  /** What a fork begins with: read before its first append, because its head has the waits that it inherits. */
-  async #inheritedBy(facts: readonly WrittenFact[]): Promise<Inherited | null> {
+  /** The first head of a fork has none of the waits that it inherits, because its creator does not read them. The next has. */
+  async #marksAfter(facts: readonly WrittenFact[], summary: Summary): Promise<Marks> {
     const [first] = facts;
-    if (first?.fact.kind !== "run.forked" || this.position > 0) return null;
-    return inheritedBy(first.fact, first.at, this.#source);
-  }
-
-  async #marksAfter(
-    facts: readonly WrittenFact[],
-    summary: Summary,
-    inherited: Inherited | null,
-  ): Promise<Marks> {
-    const [first] = facts;
+    if (first?.fact.kind === "run.continued") return {};
     // Most appends. A run that waits for something else than an answer goes on with any of them.
     const isStill = ({ fact }: WrittenFact): boolean => !("wait" in fact) && !fact.kind.startsWith("run.");
-    if (this.#marks !== null && this.#marks.mark !== "waiting" && facts.every(isStill)) return this.#marks;
-    if (first?.fact.kind === "run.continued") return {};
-    let { state } = this;
-    if (first?.fact.kind === "run.retried") ({ state } = retaken(this, first.fact));
-    if (inherited !== null) {
-      state = new RunState();
-      for (const entry of inherited.entries) state.learn(entry, 0);
-    }
+    const isKnown = this.#marks !== null && (this.position > 1 || this.#first?.kind !== "run.forked");
+    if (isKnown && this.#marks?.mark !== "waiting" && facts.every(isStill)) return this.#marks ?? {};
+    const { state } = first?.fact.kind === "run.retried" ? retaken(this, first.fact) : this;
     const marks = state.marksAfter(
       facts.map(({ fact }) => fact),
       summary,
@@ -407,10 +391,9 @@ export class RunJournal {
     }
   }
 
-  async #learn(batch: ReadBatch, known: Inherited | null = null): Promise<Entry[]> {
+  async #learn(batch: ReadBatch): Promise<Entry[]> {
     const [first] = batch.facts;
-    if (first?.fact.kind === "run.forked" && this.#seq === 0)
-      this.#inherit(first.fact, known ?? (await inheritedBy(first.fact, first.at, this.#source)));
+    if (first?.fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(first.fact, first.at);
     return this.#add(batch);
   }
 
@@ -451,10 +434,10 @@ export class RunJournal {
   }
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
-  #inherit(forked: Fact<Json> & { kind: "run.forked" }, inherited: Inherited): void {
-    this.#inherited = inherited;
+  async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
+    this.#inherited = await inheritedBy(forked, at, this.#source);
     this.#seq = forked.base;
-    for (const entry of inherited.entries) {
+    for (const entry of this.#inherited.entries) {
       this.entries.push(entry);
       this.state.learn(entry, 0);
     }

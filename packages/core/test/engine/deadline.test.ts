@@ -214,6 +214,7 @@ describe("the deadline of a group or a child", () => {
     expect(outcome).toEqual({
       runId: "r",
       recorded: false,
+      state: "completed",
       status: "completed",
       output: { a: 1, b: undefined },
     });

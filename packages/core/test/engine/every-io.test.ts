@@ -109,9 +109,12 @@ async function toTheEnd(
 
 /** H18: what lists show is what the journal adds up to. */
 async function expectHeadsToFold({ world, storage }: Place, told: string): Promise<void> {
-  for (const { locator, ...head } of await heads(storage)) {
-    const journal = await RunJournal.open(locator, { storage, world });
-    expect(head, told).toEqual(journal?.state.summary);
+  for (const { locator, driven: _, waits, mark, ...head } of await heads(storage)) {
+    const { state } = (await RunJournal.open(locator, { storage, world })) as RunJournal;
+    expect(head, told).toEqual(state.summary);
+    const question = waits === undefined ? {} : { question: JSON.parse(waits.question ?? "") as string };
+    const marks = { waits: waits && { ...waits, ...question }, mark };
+    expect(marks, told).toEqual({ waits: undefined, mark: undefined, ...state.marksAfter([], state.summary) });
   }
 }
 

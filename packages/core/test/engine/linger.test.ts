@@ -33,6 +33,7 @@ describe("work that its workflow no longer waits for", () => {
     expect(await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }))).toEqual({
       runId: "r",
       recorded: false,
+      state: "completed",
       status: "completed",
       output: "ended",
       abandoned: ["floating"],
@@ -79,7 +80,7 @@ describe("work that its workflow no longer waits for", () => {
     const start = on.world.now();
     const { flow, seen } = impatient(on, 13_000);
     const outcome = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
-    expect(outcome).toEqual({ runId: "r", recorded: false, status: "completed", output: "ended" });
+    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: "ended" });
     expect(on.world.now() - start).toBe(13_000);
     expect(seen.aborted).toBe(0);
     expect(await kindsOf(flow.with({ ...on }).get("r"))).toContain("step.completed floating");
@@ -208,7 +209,7 @@ describe("what else its workflow no longer waits for", () => {
     });
     const start = on.world.now();
     const outcome = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
-    expect(outcome).toEqual({ runId: "r", recorded: false, status: "completed", output: "ended" });
+    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: "ended" });
     expect(on.world.now() - start).toBe(10_000);
     expect(on.world.warnings).toEqual([]);
   });

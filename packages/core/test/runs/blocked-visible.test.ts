@@ -118,6 +118,7 @@ describe.each(Object.entries(cases))("a run that is blocked as %s", (_, make) =>
     expect(await app.get("r").outcome()).toEqual({
       runId: "r",
       recorded: false,
+      state: "blocked",
       status: "blocked",
       error: expect.objectContaining(error) as Error,
       since,

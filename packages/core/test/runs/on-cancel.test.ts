@@ -54,6 +54,7 @@ describe("ctx.onCancel", () => {
     expect(await flow.get("r").outcome()).toEqual({
       runId: "r",
       recorded: true,
+      state: "cancelled",
       status: "cancelled",
       reason: "not needed",
     });

@@ -39,7 +39,8 @@ export async function headsOf(storage: Storage): Promise<RunHead[]> {
   const heads: RunHead[] = [];
   for (let cursor: string | null = null; ;) {
     const page = await storage.list({ cursor, limit: 3 });
-    heads.push(...page.runs);
+    // Whether a run is driven is not copied: the copy has no driver.
+    heads.push(...page.runs.map(({ driven: _, ...head }) => head));
     if (page.next === null) return heads;
     cursor = page.next;
   }
