@@ -160,14 +160,14 @@ const folds: readonly PlantedBug[] = [
   },
   {
     name: "rejected-answer-stays",
-    breaks: "fold.3",
+    breaks: "waits.1",
     find: "if (isJudged(state, entry)) state.answers.shift();",
     replace: "",
     why: "A rejected answer still counts as the first, and its wait accepts no other.",
   },
   {
     name: "answer-behind-another-lost",
-    breaks: "fold.3",
+    breaks: "waits.1",
     find: "if (state.settled === null) state.answers.push(entry);",
     replace: "if (state.settled === null && state.answers.length === 0) state.answers.push(entry);",
     why: "An answer that was accepted behind an invalid one is never checked.",

@@ -2,7 +2,13 @@ import type { Context } from "@durable/core";
 import { isStepCount, streamText, tool, type ToolSet } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { durableApproval, durableCall, durableModel, durableTools } from "../src/index.ts";
+import {
+  durableApproval,
+  durableCall,
+  durableModel,
+  durableTools,
+  type ApprovalRequest,
+} from "../src/index.ts";
 import { fakeModel, finish, type Call, type FakeModel, type StreamPart } from "./support/fake-model.ts";
 import { Lab, waitOf } from "./support/lab.ts";
 
@@ -222,6 +228,24 @@ describe("approval", () => {
     expect((await lab.drive(body)).value).toBe(end);
     expect(runs.count).toBe(count);
     expect(model.calls).toHaveLength(2);
+  });
+
+  test("the person is told once, with a token that answers the wait", async () => {
+    const lab = new Lab();
+    const runs = { count: 0 };
+    const told: ApprovalRequest[] = [];
+    const approve = { notify: (call: ApprovalRequest) => told.push(call) };
+    const body = agent(caller(wanted), (ctx) =>
+      durableTools(ctx, { pay: paying(runs) }, { pay: { approve } }),
+    );
+    await lab.drive(body);
+    await lab.drive(body);
+    expect(told).toEqual([
+      { tool: "pay", toolCallId: "a", input: { n: 40 }, token: expect.any(String) as string },
+    ]);
+    expect(await lab.resume(body, told[0]?.token ?? "", true)).toBe("accepted");
+    expect((await lab.drive(body)).value).toBe('"paid 40"');
+    expect([told.length, runs.count]).toEqual([1, 1]);
   });
 
   test("only where the arguments require it, and denied without an answer in time", async () => {

@@ -50,6 +50,28 @@ export const answers: Feature = {
       const run = await lab.run(app.start("ask", undefined, { drive: false }));
       expect(await lab.ended(run)).toMatchObject({ status: "failed", error: { code: "deadline" } });
     },
+    "a wait is found, listed and answered while a step of its run works": async (lab) => {
+      const flow = durable("review", (ctx) =>
+        ctx.parallel({
+          person: (c) => c.suspend<boolean>("approve", { note: "may I?", timeout: "1 day" }),
+          work: (c) => c.step("long", () => lab.pause(20_000)),
+        }),
+      );
+      const app = lab.app([flow]);
+      const run = await lab.run(app.start("review", undefined, { id: "r" }));
+      await lab.pass(5_000);
+      const outcome = await run.outcome();
+      expect(outcome).toMatchObject({ status: "running", state: "running", waiting: [{ note: "may I?" }] });
+      if (lab.storage.finds === true)
+        expect(await lab.list(app, { waiting: true })).toMatchObject([
+          { runId: "r", state: "running", waits: { count: 1, question: "may I?" } },
+        ]);
+      const [wait] = "waiting" in outcome ? outcome.waiting : [];
+      const answered = await lab.run(lab.app([flow]).deliver(wait?.token ?? "", true));
+      expect(answered).toMatchObject({ status: "accepted" });
+      if (lab.storage.finds === true) expect(await lab.list(app, { waiting: true })).toEqual([]);
+      expect(await lab.ended(run)).toMatchObject({ status: "completed", output: { person: true } });
+    },
     "a run whose driver has died is driven by another one": async (lab) => {
       const flow = durable("quick", (ctx) => ctx.step("work", () => 1));
       const app = lab.app([flow]);
