@@ -256,7 +256,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     const outcome = due
       ? await advance(host, definitionOf(host, journal), journal)
       : status === "running"
-        ? // Another driver has it. The waits below it are of no use to `result()`, which looks often.
+        ? // Another driver has it. The waits below it are of no use to `result()`, which reads often.
           outcomeOf(journal, await readerOf(host, journal), true)
         : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };

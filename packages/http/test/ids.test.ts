@@ -104,7 +104,12 @@ describe.each<[string, () => Storage]>([
       await stopped(app, id);
     }
     for (const id of [`${name}-Twin`, `${name}-twin`, `${name}-TWIN`])
-      expect(await (await get(`/runs/${id}`)).json()).toEqual({ runId: id, status: "completed", state: "completed", output: id });
+      expect(await (await get(`/runs/${id}`)).json()).toEqual({
+        runId: id,
+        status: "completed",
+        state: "completed",
+        output: id,
+      });
   });
 
   test("filter keys and values that are SQL or paths are refused or plain text", async () => {

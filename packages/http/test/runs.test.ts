@@ -13,7 +13,12 @@ test("POST /runs records a run, GET /runs/:id reads it", async () => {
   await stopped(app, "one");
   const read = await get("/runs/one");
   expect(read.status).toBe(200);
-  expect(await read.json()).toEqual({ runId: "one", status: "completed", state: "completed", output: { a: [1, "x"] } });
+  expect(await read.json()).toEqual({
+    runId: "one",
+    status: "completed",
+    state: "completed",
+    output: { a: [1, "x"] },
+  });
 });
 
 test("a run without an id gets one, and may go without input", async () => {
@@ -211,12 +216,20 @@ test("POST cancel ends a run, with or without a body, and returns the outcome of
   await waiting("open", "a");
   await waiting("open", "b");
   const first = await post("/runs/a/cancel");
-  expect([first.status, await first.json()]).toEqual([200, { runId: "a", status: "cancelled", state: "cancelled" }]);
+  expect([first.status, await first.json()]).toEqual([
+    200,
+    { runId: "a", status: "cancelled", state: "cancelled" },
+  ]);
   expect((await post("/runs/b/cancel", { reason: "no need" })).status).toBe(200);
   expect((await app.get("b").entries()).at(-1)).toMatchObject({ kind: "run.cancelled", reason: "no need" });
   await app.start("echo", 1, { id: "c" });
   await stopped(app, "c");
-  expect(await (await post("/runs/c/cancel")).json()).toEqual({ runId: "c", status: "completed", state: "completed", output: 1 });
+  expect(await (await post("/runs/c/cancel")).json()).toEqual({
+    runId: "c",
+    status: "completed",
+    state: "completed",
+    output: 1,
+  });
   const wrong = await post("/runs/a/cancel", { why: "x" });
   expect([wrong.status, await codeOf(wrong)]).toEqual([400, "invalid-body"]);
 });

@@ -278,7 +278,6 @@ export class RunJournal {
     const [first] = facts;
     if (first?.fact.kind === "run.continued") return {};
     // Most appends. A run that waits for something else than an answer goes on with any of them.
-    const isStill = ({ fact }: WrittenFact): boolean => !("wait" in fact) && !fact.kind.startsWith("run.");
     const isKnown = this.#marks !== null && (this.position > 1 || this.#first?.kind !== "run.forked");
     if (isKnown && this.#marks?.mark !== "waiting" && facts.every(isStill)) return this.#marks ?? {};
     const { state } = first?.fact.kind === "run.retried" ? retaken(this, first.fact) : this;
@@ -442,6 +441,11 @@ export class RunJournal {
       this.state.learn(entry, 0);
     }
   }
+}
+
+/** True for a fact that says nothing about waits. */
+function isStill({ fact }: WrittenFact): boolean {
+  return !("wait" in fact) && !fact.kind.startsWith("run.");
 }
 
 function isSame(before: Marks | null, after: Marks): boolean {

@@ -103,7 +103,7 @@ export interface Reader extends Seen {
 
 function journalState(journal: RunJournal, { drives, ...seen }: Omit<Reader, "keyring">): RunStateName {
   const { summary } = journal.state;
-  // What this object has driven is parked or handed over by now, unless another driver has taken it.
+  // A run that this object has driven is parked or handed over by now, unless another driver has taken it.
   const driven = drives || (journal.driven ? journal.lost : journal.held);
   const status = journal.blocked === null || hasEnded(summary) ? summary.status : "blocked";
   return stateOf({ ...summary, ...journal.state.marksAfter([], summary), status, driven }, seen);

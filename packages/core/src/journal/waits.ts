@@ -29,9 +29,9 @@ export type OpenWait = WaitState & { opened: NonNullable<WaitState["opened"]> };
 /** All suspend points of one run. */
 export class Waits {
   readonly #all = new Map<string, WaitState>();
-  /** Those that are open, in the order in which they were opened: a long run has few of them. */
+  /** Waits that are open, in the order in which they were opened: a long run has few of them. */
   readonly #open = new Set<OpenWait>();
-  /** Those that have an answer and are not open yet. */
+  /** Waits that have an answer and are not open yet. */
   readonly #early = new Set<WaitState>();
 
   /** An entry whose position is not known has `seq` 0. */
@@ -85,7 +85,7 @@ export class Waits {
     return [...this.#open];
   }
 
-  /** The same after these facts, which are not recorded yet. Those that they concern come last. */
+  /** The same after these facts, which are not recorded yet. Waits that they concern come last. */
   openAfter(facts: readonly Fact<Json>[]): OpenWait[] {
     const next = new Waits();
     for (const fact of facts) {
@@ -124,7 +124,7 @@ function orderOf({ opened }: OpenWait): number {
 function questionOf({ note, key }: OpenWait["opened"]): string {
   const { question, title, summary, message } = Object(note) as Readonly<Record<string, unknown>>;
   const text = [note, question, title, summary, message].find((one) => typeof one === "string");
-  return scrub((text as string | undefined) ?? nameOf(key))
+  return scrub(text ?? nameOf(key))
     .slice(0, questionLength)
     .toWellFormed();
 }

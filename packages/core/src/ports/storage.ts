@@ -181,8 +181,8 @@ export interface ListQuery {
   /** Only runs whose id, label or value of a tag begins with this text. */
   readonly q?: string | undefined;
   /**
-   * Only runs with open waits that have no answer, whatever else they do. Those that expire first come first, then those
-   * that do not expire, the oldest first.
+   * Only runs with open waits that have no answer, whatever else they do. Runs whose waits expire first come first, then
+   * runs whose waits do not expire, the oldest first.
    */
   readonly waiting?: true | undefined;
   /** Only runs that want a driver at this time and have no live one. */

@@ -74,7 +74,7 @@ export function assertFindable({ finds }: Storage, query: ListQuery): void {
   if (Object.values(checkedTags(tags, "list()")).includes(null)) throw invalid("tags", tags);
   for (const [name, time] of Object.entries({ createdAfter, createdBefore }))
     if (!Number.isFinite(time)) throw invalid(name, time);
-  if (waiting !== true) throw invalid("waiting", waiting);
+  if (!waiting) throw invalid("waiting", waiting);
   for (const text of [q, ...texts]) if (typeof text !== "string") throw invalid("q or version", text);
 }
 

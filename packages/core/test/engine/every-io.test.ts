@@ -114,7 +114,11 @@ async function expectHeadsToFold({ world, storage }: Place, told: string): Promi
     expect(head, told).toEqual(state.summary);
     const question = waits === undefined ? {} : { question: JSON.parse(waits.question ?? "") as string };
     const marks = { waits: waits && { ...waits, ...question }, mark };
-    expect(marks, told).toEqual({ waits: undefined, mark: undefined, ...state.marksAfter([], state.summary) });
+    expect(marks, told).toEqual({
+      waits: undefined,
+      mark: undefined,
+      ...state.marksAfter([], state.summary),
+    });
   }
 }
 

@@ -80,7 +80,13 @@ describe("work that its workflow no longer waits for", () => {
     const start = on.world.now();
     const { flow, seen } = impatient(on, 13_000);
     const outcome = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
-    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: "ended" });
+    expect(outcome).toEqual({
+      runId: "r",
+      recorded: false,
+      state: "completed",
+      status: "completed",
+      output: "ended",
+    });
     expect(on.world.now() - start).toBe(13_000);
     expect(seen.aborted).toBe(0);
     expect(await kindsOf(flow.with({ ...on }).get("r"))).toContain("step.completed floating");
@@ -209,7 +215,13 @@ describe("what else its workflow no longer waits for", () => {
     });
     const start = on.world.now();
     const outcome = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
-    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: "ended" });
+    expect(outcome).toEqual({
+      runId: "r",
+      recorded: false,
+      state: "completed",
+      status: "completed",
+      output: "ended",
+    });
     expect(on.world.now() - start).toBe(10_000);
     expect(on.world.warnings).toEqual([]);
   });

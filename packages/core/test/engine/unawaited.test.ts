@@ -132,7 +132,14 @@ describe.each<[string, (promise: Promise<unknown>, ctx: Context) => unknown]>([
     const outcome = await runOf(on, flow);
     expect(outputOf(outcome)).toBe("done");
     const left = name === "two steps" ? { unawaited: keys.slice(0, 1) } : {};
-    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: "done", ...left });
+    expect(outcome).toEqual({
+      runId: "r",
+      recorded: false,
+      state: "completed",
+      status: "completed",
+      output: "done",
+      ...left,
+    });
   });
 });
 

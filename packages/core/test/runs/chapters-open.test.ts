@@ -256,7 +256,13 @@ describe("work that is under way when a chapter ends", () => {
       return ctx.continueAs(2);
     });
     const outcome = await runOf(on, flow as never);
-    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: "second" });
+    expect(outcome).toEqual({
+      runId: "r",
+      recorded: false,
+      state: "completed",
+      status: "completed",
+      output: "second",
+    });
     expect(on.world.warnings).toEqual([expect.stringContaining("never looked at the failure of: bad")]);
     expect(
       (

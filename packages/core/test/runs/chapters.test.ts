@@ -19,7 +19,13 @@ describe("ctx.continueAs", () => {
     const on = lab();
     const flow = sum.with(on);
     const outcome = await on.world.run(flow.run({ left: 4, sum: 0 }, { id: "r" }));
-    expect(outcome).toEqual({ runId: "r", recorded: false, state: "completed", status: "completed", output: 10 });
+    expect(outcome).toEqual({
+      runId: "r",
+      recorded: false,
+      state: "completed",
+      status: "completed",
+      output: 10,
+    });
     const { runs } = await on.storage.list();
     expect(runs).toMatchObject([{ runId: "r", status: "completed", steps: 4, parent: null, wakeAt: null }]);
   });

@@ -26,7 +26,7 @@ interface RunLineProps {
 }
 
 export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): JSX.Element {
-  const { runId, status, state, label, createdAt } = item;
+  const { runId, state, label, createdAt } = item;
   const isBelow = depth > 0;
   return (
     <div

@@ -8,7 +8,7 @@ import { numberIn } from "./request.ts";
 import { waitOf } from "./run.ts";
 
 /**
- * Open waits, whatever else their runs do. Those that expire first come first. A run that cannot be read is left out: its own page
+ * Open waits, whatever else their runs do. Waits that expire first come first. A run that cannot be read is left out: its own page
  * says why.
  */
 export async function inbox({ app }: Service, { url }: Call): Promise<Response> {
@@ -29,7 +29,10 @@ export async function inbox({ app }: Service, { url }: Call): Promise<Response> 
       );
     }),
   );
-  const until = ({ wait }: InboxItem): number => wait.expiresAt ?? Infinity;
   const sorted = items.flat().toSorted((a, b) => (until(a) < until(b) ? -1 : Number(until(a) > until(b))));
   return json(200, { items: sorted, next: page.next } satisfies Inbox);
+}
+
+function until({ wait }: InboxItem): number {
+  return wait.expiresAt ?? Infinity;
 }

@@ -133,7 +133,7 @@ export class Subject {
   async list(query: ListQuery = {}, storage: Storage = this.storage): Promise<ListPage> {
     await this.#handle.settled?.();
     const { runs, next } = await storage.list(query);
-    return { runs: runs.map(({ driven: _, ...head }) => head), next };
+    return { runs: runs.map(asWritten), next };
   }
 
   /** The locators of one page. */
@@ -154,6 +154,11 @@ export class Subject {
       if (page.next === null) return runs;
     }
   }
+}
+
+function asWritten(listed: RunHead): RunHead {
+  const { driven: _, ...head } = listed;
+  return head;
 }
 
 /** The text of the batch that `request` puts at a position. */

@@ -9,13 +9,16 @@ import { request, type Checks, type Subject } from "./subject.ts";
 
 const waits = (expiresAt: number | null, question = '"may I?"') => ({ count: 1, expiresAt, question });
 
+const locatorsOf = (heads: readonly RunHead[]): string[] => heads.map(({ locator }) => locator);
+
 /** Appends the next batch with other marks. */
 async function change(
   { storage }: Subject,
-  { waits: _, mark: __, ...head }: RunHead,
+  before: RunHead,
   position: number,
   marks: Pick<RunHead, "waits" | "mark">,
 ): Promise<RunHead> {
+  const { waits: _, mark: __, ...head } = before;
   const next = { ...head, ...marks };
   await storage.append({ ...request(next, position), newMarks: true });
   return next;
@@ -62,7 +65,6 @@ const asking: Checks = {
       const found = async (query: object = {}): Promise<string[]> =>
         subject.locators({ waiting: true, ...query });
       const all = [early, paused, late, never, never2];
-      const locatorsOf = (heads: readonly RunHead[]): string[] => heads.map(({ locator }) => locator);
       expect((await subject.list({ waiting: true })).runs).toEqual(all);
       expect(await found({ workflow: "mail" })).toEqual(locatorsOf([early, never2]));
       expect(await found({ workflow: ["mail", "loan"] })).toEqual(locatorsOf(all));

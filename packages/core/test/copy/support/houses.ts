@@ -40,7 +40,10 @@ export async function headsOf(storage: Storage): Promise<RunHead[]> {
   for (let cursor: string | null = null; ;) {
     const page = await storage.list({ cursor, limit: 3 });
     // Whether a run is driven is not copied: the copy has no driver.
-    heads.push(...page.runs.map(({ driven: _, ...head }) => head));
+    for (const listed of page.runs) {
+      const { driven: _, ...head } = listed;
+      heads.push(head);
+    }
     if (page.next === null) return heads;
     cursor = page.next;
   }
