@@ -1,4 +1,5 @@
-import { createApp, durable, MemoryStorage, type Outcome } from "@durable/core";
+import { createApp, durable, MemoryStorage, secret as registerSecret, type Outcome } from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
 import { expect, test } from "vitest";
 
 const secret = "SoYi7qPpiBsm1QGmyS9d0WNVnE9pYBYNZ4ZxP2VpL0g";
@@ -64,4 +65,26 @@ test("without a secret, the outcome of a run that works has no waits, and does n
   await app.deliver(wait?.token ?? "", false);
   finish();
   await run.result();
+});
+
+test("lists have the first question, scrubbed, cut, and sealed in the storage where values are", async () => {
+  const storage = new MemoryStorage();
+  registerSecret("the password of the test", "password");
+  const flow = durable("ask", (ctx) =>
+    ctx.suspend("approve", {
+      note: { question: `is the password of the test right? ${"x".repeat(300)}` },
+      timeout: "1 day",
+    }),
+  );
+  const encryption = aesGcm({ current: "k", keys: { k: "3q2+7wABAgMEBQYHCAkKC8Kx5vT2aWzQ1mRkT0xpZFA=" } });
+  const app = createApp({ workflows: [flow], storage, secret, encryption });
+  await app.start("ask", undefined, { id: "r" });
+  await expect.poll(async () => (await app.list({ waiting: true })).runs.length).toBe(1);
+  const [listed] = (await app.list({ waiting: true })).runs;
+  expect(listed?.waits?.question).toHaveLength(200);
+  expect(listed?.waits?.question).toMatch(/^is \[secret password\] right\? x+$/);
+  const [stored] = (await storage.list()).runs;
+  expect(stored?.waits?.question).toMatch(/^\{"\$":"sealed"/);
+  const [blind] = (await createApp({ workflows: [flow], storage, secret }).list({ waiting: true })).runs;
+  expect(blind?.waits).toEqual({ count: 1, expiresAt: listed?.waits?.expiresAt });
 });
