@@ -280,7 +280,7 @@ export class RunJournal {
     // Most appends. A run that waits for something else than an answer goes on with any of them.
     const isKnown = this.#marks !== null && (this.position > 1 || this.#first?.kind !== "run.forked");
     if (isKnown && this.#marks?.mark !== "waiting" && facts.every(isStill)) return this.#marks ?? {};
-    const { state } = first?.fact.kind === "run.retried" ? retaken(this, first.fact) : this;
+    const { state } = first?.fact.kind === "run.retried" ? retaken(this, first.fact, this.#seq + 1) : this;
     const marks = state.marksAfter(
       facts.map(({ fact }) => fact),
       summary,

@@ -173,7 +173,12 @@ async function replay(ended: GoldenJournal, parts: ReplayParts, world: VirtualWo
   const onBlocked = ({ runId, error }: { readonly runId: string; readonly error: DurableError }): void => {
     if (runId !== journal.runId) asked.resolve({ status: "blocked", error });
   };
-  const app = createApp({ ...(await hosted(journal, parts, world)), workflows, hooks: { onBlocked }, bind: false });
+  const app = createApp({
+    ...(await hosted(journal, parts, world)),
+    workflows,
+    hooks: { onBlocked },
+    bind: false,
+  });
   return world.run(Promise.race([app.advance(journal.runId), asked.promise]));
 }
 
