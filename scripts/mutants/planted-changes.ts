@@ -92,7 +92,7 @@ export const plantedInChanges: readonly PlantedBug[] = [
   },
   {
     name: "inserted-wait-blocks",
-    breaks: "waits.1",
+    breaks: "vanished.1",
     find: "return seq === Infinity || parks.some((park) => opened.seq < park && park < seq);",
     replace: "return seq < 0;",
     why: "A wait that was inserted before the open one blocks the run before it can be answered.",
@@ -100,7 +100,7 @@ export const plantedInChanges: readonly PlantedBug[] = [
   },
   {
     name: "allowed-change-loses-no-wait",
-    breaks: "waits.2",
+    breaks: "vanished.2",
     find: "seq > journal.loose && !replay.isCalled(key)",
     replace: "!replay.isCalled(key)",
     why: "A retry that allows changes is blocked by a wait that the code no longer has.",

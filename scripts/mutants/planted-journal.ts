@@ -172,6 +172,28 @@ const folds: readonly PlantedBug[] = [
     replace: "if (state.settled === null && state.answers.length === 0) state.answers.push(entry);",
     why: "An answer that was accepted behind an invalid one is never checked.",
   },
+  {
+    name: "driven-run-hides-its-undoing",
+    breaks: "run-state.1",
+    find: 'if (mark === "cancelling" || mark === "failing") return mark;',
+    replace: 'if (driven !== true && (mark === "cancelling" || mark === "failing")) return mark;',
+    why: "A run that cleans up is shown as one that works on.",
+    seenBy: {
+      test: "packages/core/test/journal/run-state.test.ts",
+      because: "no check of the simulator reads the word for what a run does",
+    },
+  },
+  {
+    name: "answered-wait-counts",
+    breaks: "waits.2",
+    find: "const count = asked.filter(({ answers }) => answers.length === 0).length;",
+    replace: "const count = asked.length;",
+    why: "A run is listed among those that wait for an answer, although it has one.",
+    seenBy: {
+      test: "packages/core/test/runs/open-waits.test.ts",
+      because: "no check of the simulator reads what heads say about waits",
+    },
+  },
 ];
 
 const lineage: readonly PlantedBug[] = [

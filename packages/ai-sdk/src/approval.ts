@@ -27,7 +27,7 @@ export interface ApprovalOptions {
 }
 
 /** The names of these options. */
-export const approvalOptions = "timeout";
+export const approvalOptions = "timeout notify";
 
 /** The call to approve; it is the note of the wait. */
 export interface ApprovalCall {

@@ -6,7 +6,7 @@
 
 import type { App } from "./app.ts";
 import type { ReplayEnd } from "./engine/stop.ts";
-import { goneAtPark, unreachedWaits, vanishedWait } from "./engine/waits.ts";
+import { goneAtPark, unreachedWaits, vanishedWait } from "./engine/vanished.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";

@@ -61,31 +61,32 @@ Nondeterminism that is not journaled: none
     expect(masked(report.text())).toBe(
       `
 wrong: 6 of 6 cases went wrong
-3 boundaries x 2 faults, 2 bodies run again, 0.1 s, 0 ms of virtual time
+3 boundaries x 2 faults, 1 body run again, 0.1 s, 0 ms of virtual time
 
              boundary              dies before        reply lost
   append  1  run.started           replay, order      replay, order
   append  2  step.completed right  output, replay +2  replay, order
-  append  3  run.completed         output, replay +2  replay, order
+  append  3  run.completed         blocked, order     replay, order
+
+Ended differently than the calm run
+  append 3, dies before
+    the run is blocked: Run crash does not fit this code: the step "left" has no record, and the recorded step "right" was not asked for. If it was renamed, pass { was: "right" } to keep its result; if "left" is new work, pass { was: null }. Otherwise restore the code, or fork the run from "right". Then advance it again.; in calm it was completed with '0 1'
 
 Output differs from the calm run
-  append 2, dies before and 1 more case
+  append 2, dies before
     in calm completed with '0 1', here completed with '0 2'
   If steps return something new each time, set { compare: false } or { same }.
 
 Replay does not reach the recorded end
   calm and 4 more cases
-    replay from the journal alone: live completed with '0 1', replayed completed with '0 2'
-  calm and 4 more cases
-    replay from the journal alone: ran "left", which has no record in the journal
-  append 2, dies before and 1 more case
-    replay from the journal alone: live completed with '0 2', replayed completed with '0 3'
-  and 1 more like these
+    replay from the journal alone: the run is blocked: Run crash does not fit this code: the step "left" has no record, and the recorded step "right" was not asked for. If it was renamed, pass { was: "right" } to keep its result; if "left" is new work, pass { was: null }. Otherwise restore the code, or fork the run from "right". Then advance it again.; live it was completed with '0 1'
+  append 2, dies before
+    replay from the journal alone: the run is blocked: Run crash does not fit this code: the step "right" has no record, and the recorded step "left" was not asked for. If it was renamed, pass { was: "left" } to keep its result; if "right" is new work, pass { was: null }. Otherwise restore the code, or fork the run from "left". Then advance it again.; live it was completed with '0 2'
   The output of a workflow must depend only on its input and on values from ctx.
 
 Effects repeated under another idempotency key
   pay  80, 2 times, with no key
-       append 2, dies before and 1 more case
+       append 2, dies before
   A crash between an effect and its record repeats the effect. Hand the service info.idempotencyKey,
   and it will know it for a repetition.
 
@@ -94,10 +95,6 @@ Nondeterminism that is not journaled
   calm and 6 more cases
     call 1 is step left (packages/testing/test/kit-report.test.ts:1) in one pass and step right (packages/testing/test/kit-report.test.ts:1) in another
   In a workflow use ctx.now(), ctx.random() and ctx.uuid(), and keep state in the results of steps.
-
-Warnings
-  run crash ended with 1 recorded result(s) that the code did not use: right. For a renamed step, pass { was: "old name" }.
-  run crash ended with 1 recorded result(s) that the code did not use: left. For a renamed step, pass { was: "old name" }.
 `.trim(),
     );
   });

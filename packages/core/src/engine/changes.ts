@@ -22,7 +22,7 @@ import type { World } from "../ports/world.ts";
 import type { Call, CallRegistry } from "./registry.ts";
 import { isInserted, renameOf, renamed, unsureWarning, type Rename } from "./renames.ts";
 import type { Replay, Settlement } from "./replay.ts";
-import { passedWait, vanishedWait } from "./waits.ts";
+import { passedWait, vanishedWait } from "./vanished.ts";
 
 /** What the engine gives. */
 interface Changing {

@@ -18,7 +18,7 @@ import type { CallRegistry } from "./registry.ts";
 import type { Rename } from "./renames.ts";
 import type { Replay } from "./replay.ts";
 import type { Timers } from "./timers.ts";
-import { goneAtPark, unreachedWaits, vanishedWait } from "./waits.ts";
+import { goneAtPark, unreachedWaits, vanishedWait } from "./vanished.ts";
 
 /** Why a drive ended. The outcome of the run is in the journal. `continued`: the next chapter has begun. */
 export type Stop =

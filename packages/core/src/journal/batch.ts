@@ -184,6 +184,8 @@ export function writeText(fact: Fact<Json>, at: number): string {
   let text = `{"at":${at},"kind":"${kind}","key":${JSON.stringify(key)},"after":${after}`;
   if (took !== 0) text += `,"took":${took}`;
   if (attempt !== 1) text += `,"attempt":${attempt}`;
+  // Letters and digits alone.
+  if ("work" in fact && fact.work !== undefined) text += `,"work":"${fact.work}"`;
   for (const name in fact) {
     const field = (fact as unknown as Record<string, unknown>)[name];
     if (field !== undefined && !written.has(name)) text += `,"${name}":${JSON.stringify(field)}`;
@@ -191,7 +193,7 @@ export function writeText(fact: Fact<Json>, at: number): string {
   return `${text}}`;
 }
 
-const written = new Set(["startedAt", "attempt", "kind", "key", "after"]);
+const written = new Set(["startedAt", "attempt", "kind", "key", "after", "work"]);
 
 /** How many facts, from the first on, fit into one append; at least one. */
 export function fitting(facts: readonly WrittenFact[]): number {

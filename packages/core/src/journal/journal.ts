@@ -449,9 +449,12 @@ function isStill({ fact }: WrittenFact): boolean {
 }
 
 function isSame(before: Marks | null, after: Marks): boolean {
+  const [a, b] = [before?.waits, after.waits];
   return (
-    before === after ||
-    JSON.stringify([before?.mark, before?.waits]) === JSON.stringify([after.mark, after.waits])
+    before?.mark === after.mark &&
+    a?.count === b?.count &&
+    a?.expiresAt === b?.expiresAt &&
+    a?.question === b?.question
   );
 }
 

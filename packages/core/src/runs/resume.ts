@@ -14,7 +14,7 @@ import { codeOf } from "./replay.ts";
 import type { OnReplayEnd, ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
-import { vanishedWait, type Passing } from "../engine/waits.ts";
+import { vanishedWait, type Passing } from "../engine/vanished.ts";
 import { writeFact } from "../journal/batch.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import type { WaitState } from "../journal/waits.ts";

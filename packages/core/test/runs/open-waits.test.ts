@@ -88,3 +88,20 @@ test("lists have the first question, scrubbed, cut, and sealed in the storage wh
   const [blind] = (await createApp({ workflows: [flow], storage, secret }).list({ waiting: true })).runs;
   expect(blind?.waits).toEqual({ count: 1, expiresAt: listed?.waits?.expiresAt });
 });
+
+test("an answer without a verdict changes the count in the head, and nothing else", async () => {
+  const flow = durable("two", (ctx) =>
+    ctx.parallel([
+      (c) => c.suspend("first", { note: "first?", timeout: "1h" }),
+      (c) => c.suspend("second", { note: "second?" }),
+    ]),
+  );
+  const app = createApp({ workflows: [flow], storage: new MemoryStorage(), secret, patience: 0 });
+  const outcome = await app.run(flow, undefined, { id: "r" });
+  const waits = async () => (await app.list()).runs[0]?.waits;
+  const before = await waits();
+  expect(before).toEqual({ count: 2, expiresAt: expect.any(Number), question: "first?" });
+  const first = waitsOf(outcome).find(({ note }) => note === "first?");
+  expect((await app.deliver(first?.token ?? "", 1)).status).toBe("accepted");
+  expect(await waits()).toEqual({ ...before, count: 1 });
+});

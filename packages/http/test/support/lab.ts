@@ -76,10 +76,11 @@ export function lab({
   storage = new MemoryStorage(),
   secret = labSecret,
   world,
+  workflows: flows = workflows,
   ...options
 }: LabOptions = {}): Lab {
   const errors: unknown[] = [];
-  const app = createApp({ storage, secret, world, workflows: options.workflows ?? workflows });
+  const app = createApp({ storage, secret, world, workflows: flows });
   const given = { authorize: () => true, onError: (error: unknown) => errors.push(error), ...options };
   const handler = described(createHandler(app, given), options.basePath);
   const ask = (path: string, init: RequestInit): Promise<Response> =>

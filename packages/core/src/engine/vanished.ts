@@ -1,9 +1,9 @@
 /**
  * Open waits that the code no longer reaches.
  *
- * waits.1. A wait is not gone while the code may still come to it: through work, time or a wait that is new, or that was
+ * vanished.1. A wait is not gone while the code may still come to it: through work, time or a wait that is new, or that was
  *     opened after the run had parked at it; or because it was opened after the code awaited something other than ctx.
- * waits.2. Nothing is gone in a branch that has lost, and before what a retry or a fork allows to change.
+ * vanished.2. Nothing is gone in a branch that has lost, and before what a retry or a fork allows to change.
  */
 
 import type { Entry } from "../journal/entry.ts";
