@@ -63,7 +63,8 @@ const body = `
   });
   expectHello(await sealed.run("Ada", { id: "in-a-bucket" }), false);
 
-  const handler: Handler = createHandler(createApp({ workflows: [greet] }), { authorize: () => true });
+  const app = createApp({ workflows: [greet] });
+  const handler: Handler = createHandler(app, { authorize: () => true });
   const server = await serve(handler);
   const reply = await fetch(server.url + "/runs/by-default");
   if (isForeign(new Request(server.url))) throw new Error("A program is not a page.");
@@ -82,10 +83,10 @@ const body = `
   await postgres.close?.();
   if (pageSize(7) !== 7 || isDead(thisProcess)) throw new Error("This process is dead.");
 
-  const page = await serveDashboard({ app: createApp({ workflows: [greet] }), port: 0 });
+  const page = await serveDashboard({ app, port: 0 });
   const script = await (await fetch(page.origin + "/app.js")).text();
   await page.close();
-  const html = await exportRun(createApp({ workflows: [greet] }), "by-default");
+  const html = await exportRun(app, "by-default");
   if (script.length < 10_000 || !html.includes("hello Ada!")) throw new Error("The dashboard has no page.");
 
   const observed = telemetry();
@@ -95,7 +96,7 @@ const body = `
   if (!isSource(["a chunk"])) throw new Error("A list is not a source of chunks.");
   const seen = viewRun(await greet.get("by-default").entries());
   if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");
-  const { verdict } = await replayRun(createApp({ workflows: [greet] }), "by-default");
+  const { verdict } = await replayRun(app, "by-default");
   if (verdict !== "same") throw new Error("The replay was " + verdict);
   const { steps } = usageOf(await greet.get("by-default").entries());
   const options: S3Options = { bucket: "journal", accessKeyId: "id", secretAccessKey: "key" };
