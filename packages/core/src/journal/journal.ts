@@ -236,7 +236,8 @@ export class RunJournal {
     const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
     const text = writeBatch(writeId, outside, wrapped.texts);
     const report = reportMade(facts, this.state.report, this.#first);
-    const marks = await this.#marksAfter(facts, summary);
+    // Without a promise for most appends.
+    const marks = this.#keepsMarks(facts) ? (this.#marks ?? {}) : await this.#marksAfter(facts, summary);
     const request: AppendRequest = {
       locator,
       position,
@@ -277,9 +278,6 @@ export class RunJournal {
   async #marksAfter(facts: readonly WrittenFact[], summary: Summary): Promise<Marks> {
     const [first] = facts;
     if (first?.fact.kind === "run.continued") return {};
-    // Most appends. A run that waits for something else than an answer goes on with any of them.
-    const isKnown = this.#marks !== null && (this.position > 1 || this.#first?.kind !== "run.forked");
-    if (isKnown && this.#marks?.mark !== "waiting" && facts.every(isStill)) return this.#marks ?? {};
     const { state } = first?.fact.kind === "run.retried" ? retaken(this, first.fact, this.#seq + 1) : this;
     const marks = state.marksAfter(
       facts.map(({ fact }) => fact),
@@ -291,6 +289,12 @@ export class RunJournal {
     if (this.#question?.text !== text)
       this.#question = { text, sealed: await this.#envelope.sealText(text, place) };
     return { waits: { ...open, question: this.#question.sealed } };
+  }
+
+  /** Most appends. A run that waits for something else than an answer goes on with any of them. */
+  #keepsMarks(facts: readonly WrittenFact[]): boolean {
+    const isKnown = this.#marks !== null && (this.position > 1 || this.#first?.kind !== "run.forked");
+    return isKnown && this.#marks?.mark !== "waiting" && facts.every(isStill);
   }
 
   /** Reads from the position of an uncertain append; `null` when the position is free, or the read failed as well. */
@@ -449,7 +453,8 @@ function isStill({ fact }: WrittenFact): boolean {
 }
 
 function isSame(before: Marks | null, after: Marks): boolean {
-  const [a, b] = [before?.waits, after.waits];
+  const a = before?.waits;
+  const b = after.waits;
   return (
     before?.mark === after.mark &&
     a?.count === b?.count &&
