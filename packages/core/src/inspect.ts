@@ -13,11 +13,12 @@ import type { RunJournal } from "./journal/journal.ts";
 import { openNote } from "./journal/envelope.ts";
 import { isDeadline, locatorOf } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/outcome.ts";
-import { stateOf, type RunStateName } from "./journal/run-state.ts";
-import { beyondEnd, hasEnded, noted } from "./ports/storage-kit.ts";
+import type { RunStateName } from "./journal/run-state.ts";
+import { beyondEnd, noted } from "./ports/storage-kit.ts";
 import type { BlockedNote, ReadReply, Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/replay.ts";
 import { hostOf } from "./runs/host.ts";
+import { headState } from "./runs/list.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import { retryRefusal as refusalOf } from "./runs/steer.ts";
 import { encode, encodeThrown } from "./values/codec/encode.ts";
@@ -186,9 +187,7 @@ export function storageOf(app: App): Promise<Storage> {
  */
 export async function stateIn(app: App, { head, blocked, driven }: ReadReply): Promise<RunStateName | null> {
   if (head === undefined) return null;
-  const pause = hasEnded(head) ? null : await hostOf(app).pauses?.of(head.workflow);
-  const paused = (pause ?? null) !== null;
-  return stateOf({ ...noted(head, blocked ?? null), driven }, { now: app.world.now(), paused });
+  return headState(hostOf(app), { ...noted(head, blocked ?? null), ...(driven !== undefined && { driven }) });
 }
 
 /**

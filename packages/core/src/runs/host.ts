@@ -156,6 +156,11 @@ export class Host {
     };
   }
 
+  /** True when the runs of a workflow are not driven; only apps know of that. */
+  async isPaused(workflow: string): Promise<boolean> {
+    return ((await this.pauses?.of(workflow)) ?? null) !== null;
+  }
+
   /** What calls the hooks of a drive; `undefined` when there are none. */
   async observing(more: HooksOption = []): Promise<Observe | undefined> {
     const { world, driving } = this;

@@ -29,13 +29,17 @@ export async function listRuns(host: Host, query: ListQuery): Promise<ListPage<L
   if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
     assertFindable(storage, query);
   const page = await storage.list(query);
-  const now = host.world.now();
   const listed = page.runs.map(async (head): Promise<ListedRun> => {
-    const pause = hasEnded(head) ? null : await host.pauses?.of(head.workflow);
-    const state = stateOf(head, { now, paused: (pause ?? null) !== null });
+    const state = await headState(host, head);
     return { ...(await withTexts(head, cipher ?? null)), state };
   });
   return { ...page, runs: await Promise.all(listed) };
+}
+
+/** The word for what a run does, from its head. */
+export async function headState(host: Host, head: RunHead): Promise<RunStateName> {
+  const now = host.world.now();
+  return stateOf(head, { now, paused: !hasEnded(head) && (await host.isPaused(head.workflow)) });
 }
 
 /** The heads of all children and forks of a run, by id. */

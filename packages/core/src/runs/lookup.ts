@@ -123,8 +123,7 @@ export async function encodeInput(definition: Definition, input: unknown): Promi
 
 /** What an outcome of this journal depends on, beside the journal. */
 export async function readerOf(host: Host, { runId, state }: RunJournal): Promise<Reader> {
-  const pauses = state.end === null ? host.pauses : null;
-  const paused = ((await pauses?.of(state.summary.workflow)) ?? null) !== null;
+  const paused = state.end === null && (await host.isPaused(state.summary.workflow));
   return { keyring: await host.keyring(), now: host.world.now(), paused, drives: host.driving.has(runId) };
 }
 

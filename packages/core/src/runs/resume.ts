@@ -186,7 +186,7 @@ async function resumeFound(
     return { status: refused, outcome };
   }
   // The answer is recorded, and the run is left as it is.
-  const isPaused = ((await host.pauses?.of(definition.name)) ?? null) !== null;
+  const isPaused = await host.isPaused(definition.name);
   const leased = await acquire(host, journal);
   const placed: { result: Placed | null } = { result: null };
   // A journal that has seen another driver writes nothing more, so the run is opened anew.
