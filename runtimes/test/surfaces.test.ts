@@ -1,6 +1,6 @@
 /** Every surface says the same word about a run, and answers a wait while other work of its run goes on. */
 
-import { createApp, durable, Journal, type App, type RunStateName } from "@durable/core";
+import { createApp, durable, FatalError, Journal, type App, type RunStateName } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -31,6 +31,10 @@ const cleans = durable("cleans", (ctx) => {
   ctx.onCancel((c) => c.step("tell", () => hold.promise));
   return ctx.suspend("never");
 });
+const undoes = durable("undoes", async (ctx) => {
+  await ctx.step("book", () => 1, { compensate: () => hold.promise });
+  throw new FatalError("no room");
+});
 const first = durable("changes", async (ctx) => {
   await ctx.step("a", () => 1);
   return ctx.suspend("go");
@@ -54,7 +58,7 @@ function surfaces(): Surfaces & { readonly path: string; readonly storage: Sqlit
     await storage.close();
     project.remove();
   });
-  const workflows = [asks, works, naps, fails, gives, cleans, first];
+  const workflows = [asks, works, naps, fails, gives, cleans, undoes, first];
   const app = createApp({ storage, secret, workflows, patience: 0 });
   const handler = createHandler(app, { authorize: () => true });
   const session = {
@@ -97,6 +101,7 @@ async function makeAll({ app, storage }: { app: App; storage: SqliteStorage }): 
   await app.get("paused").pause("wait");
   await run("cleans", "cancelling");
   await app.cancel("cancelling");
+  await run("undoes", "failing");
   await run("asks", "waiting");
   await run("naps", "sleeping");
   await app.start("asks", undefined, { id: "queued", drive: false });
@@ -122,7 +127,7 @@ async function gaugesOf(app: App): Promise<ReadonlyMap<string, number>> {
 }
 
 const states =
-  "completed failed cancelled blocked paused cancelling open running queued waiting sleeping".split(
+  "completed failed cancelled blocked paused cancelling failing open running queued waiting sleeping".split(
     " ",
   ) as RunStateName[];
 
