@@ -21,11 +21,13 @@ import { hostOf } from "./runs/host.ts";
 import { headState } from "./runs/list.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import { retryRefusal as refusalOf } from "./runs/steer.ts";
+import { underWayIn, type Doing } from "./runs/under-way.ts";
 import { encode, encodeThrown } from "./values/codec/encode.ts";
 import type { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
 export type { EditedCalls } from "./runs/reader.ts";
+export type { Doing } from "./runs/under-way.ts";
 export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
@@ -188,6 +190,14 @@ export function storageOf(app: App): Promise<Storage> {
 export async function stateIn(app: App, { head, blocked, driven }: ReadReply): Promise<RunStateName | null> {
   if (head === undefined) return null;
   return headState(hostOf(app), { ...noted(head, blocked ?? null), ...(driven !== undefined && { driven }) });
+}
+
+/**
+ * What all processes on the storage of an app work on now, by run: attempts that began more than a second ago. Empty where the
+ * storage cannot show it.
+ */
+export async function underWay(app: App): Promise<ReadonlyMap<string, readonly Doing[]>> {
+  return underWayIn(await hostOf(app).keeping());
 }
 
 /**

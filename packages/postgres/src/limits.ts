@@ -32,6 +32,15 @@ export function postgresLimits(database: Database): StorageLimits {
         const [row] = await database.rows<{ done: boolean }>(text, values);
         return row?.done === true;
       }),
+    put: (name, value, keepMs) =>
+      database.do(async () => {
+        // The setting holds for this statement, which is a transaction of its own.
+        const text = `WITH unsynced AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+          INSERT INTO ${quoted}.limit_texts (name, value, until)
+          SELECT $1, $3, ${time} + $4::float8 FROM unsynced
+          ON CONFLICT (name) DO UPDATE SET value = excluded.value, until = excluded.until`;
+        await database.rows(text, [put(name), now(), value, keepMs]);
+      }),
     texts: (prefix) =>
       database.do(async () => {
         const text = `SELECT t.name, t.value FROM ${quoted}.limit_texts t

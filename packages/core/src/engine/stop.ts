@@ -102,9 +102,17 @@ export interface EngineOptions {
   /** Begins to undo what the run did. */
   readonly undo: () => Promise<Undo>;
   readonly watch: Watch;
+  /** Shows work that takes long; the returned function ends it. */
+  readonly shows?: Shows | undefined;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
+
+/** Shows an attempt that is under way, with what a stream has said last. */
+export type Shows = (
+  attempt: { readonly key: string; readonly attempt: number; readonly startedAt: number },
+  said: () => string,
+) => () => void;
 
 /** Options of one drive. */
 export interface Driving {

@@ -248,6 +248,11 @@ export interface StorageLimits {
    * after `keepMs`.
    */
   swap(name: string, before: string | null, after: string, keepMs: number): Promise<boolean>;
+  /**
+   * Sets the text under a name, whatever it was. It need not be durable: a power cut may lose it. Without it, nobody sees
+   * what is under way.
+   */
+  put?(name: string, value: string, keepMs: number): Promise<void>;
   /** All texts whose name begins with this. */
   texts(prefix: string): Promise<readonly { readonly name: string; readonly value: string }[]>;
 }

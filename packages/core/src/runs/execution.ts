@@ -104,6 +104,7 @@ export class Execution implements Parked {
       owner,
       undo: async () => beginUndo(engine, parts),
       watch: watchOf(journal, lease),
+      shows: lease.owned ? host.shows(runId) : undefined,
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -194,6 +195,7 @@ export class Execution implements Parked {
     } finally {
       observer?.stopped(stop);
       if (executions.get(runId) === this) executions.delete(runId);
+      if (executions.size === 0) this.#host.underWay?.rest();
       signal?.removeEventListener("abort", leave);
       leaveGuard();
     }

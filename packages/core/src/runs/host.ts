@@ -16,6 +16,8 @@ import { ParkedRuns, type Parked, RecentJournals } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { observing, type Observe } from "./observer.ts";
+import type { Shows } from "../engine/stop.ts";
+import { UnderWay, type Keeping } from "./under-way.ts";
 import { checkLimits } from "./window.ts";
 import { assertOptions } from "../values/options.ts";
 import { leave, ownerNow, runAs } from "../ports/async-context.ts";
@@ -115,6 +117,8 @@ export class Host {
   readonly #background = new Map<Promise<void>, string>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
+  /** What is under way in this process, for people; `null` with a `world` of one's own, whose time is not theirs. */
+  readonly underWay: UnderWay | null;
   /** The workflows that are paused; only apps know of them. */
   pauses: PausedWorkflows | null = null;
 
@@ -129,6 +133,7 @@ export class Host {
     this.#known = warm === 0 ? undefined : new KnownAncestors();
     const { hooks, logger, world = systemWorld } = options;
     this.world = logger === undefined ? world : withLogger(world, logger);
+    this.underWay = options.world === undefined ? new UnderWay(this.world, () => this.keeping()) : null;
     assertHooks(hooks);
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
     this.lingerMs = toMs(options.linger ?? 5_000, "linger");
@@ -159,6 +164,20 @@ export class Host {
   /** True when the runs of a workflow are not driven; only apps know of that. */
   async isPaused(workflow: string): Promise<boolean> {
     return ((await this.pauses?.of(workflow)) ?? null) !== null;
+  }
+
+  /** Where texts for people are kept. */
+  async keeping(): Promise<Keeping> {
+    const { limits } = await this.storage();
+    return { limits, cipher: this.options.encryption ?? null };
+  }
+
+  /** Shows what a run does. */
+  shows(runId: string): Shows | undefined {
+    const { underWay } = this;
+    if (underWay === null) return undefined;
+    return ({ key, attempt, startedAt }, said) =>
+      underWay.begin({ runId, key, attempt, since: startedAt }, said);
   }
 
   /** What calls the hooks of a drive; `undefined` when there are none. */

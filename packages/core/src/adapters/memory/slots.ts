@@ -67,6 +67,7 @@ export function memoryLimits(runs: Runs): StorageLimits {
       texts.set(name, { value: after, until: runs.now() + keepMs });
       return true;
     },
+    put: async (name, value, keepMs) => void texts.set(name, { value, until: runs.now() + keepMs }),
     texts: async (prefix) =>
       [...texts.keys()].toSorted().flatMap((name) => {
         const value = name.startsWith(prefix) ? valueOf(name) : null;

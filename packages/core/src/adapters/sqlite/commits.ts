@@ -9,6 +9,7 @@
  * commits.6. A busy file is retried without blocking the process, for a limited time.
  * commits.7. Writes wait for one turn of the event loop, so that others can share their commit. While a single run appends,
  *     nothing else would come, and its writes do not wait.
+ * commits.8. A commit that does not wait for the disk is for texts that may be lost; every other one waits.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -72,6 +73,24 @@ export class Commits {
       this.#scheduled = true;
       process.nextTick(() => this.#flush());
     });
+  }
+
+  /**
+   * Runs `work` in a commit of its own that does not wait for the disk; the next commit makes it durable. A busy file is not
+   * waited for.
+   */
+  unsynced(work: () => void): void {
+    this.#database.exec("PRAGMA synchronous = OFF");
+    try {
+      this.#begin.run();
+      work();
+      this.#end.run();
+    } catch (error) {
+      this.#rollback();
+      throw named(error, this.#options.path);
+    } finally {
+      this.#database.exec("PRAGMA synchronous = FULL");
+    }
   }
 
   /** Settles when every write made so far has settled. */

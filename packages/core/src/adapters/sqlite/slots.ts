@@ -91,11 +91,13 @@ function slotUse(sql: Statements, now: number): SlotUse[] {
 interface Access {
   readonly read: <T>(work: () => T) => Promise<T>;
   readonly write: <T>(work: () => T) => Promise<T>;
+  /** Without a sync of the disk. */
+  readonly writeUnsynced: (work: () => void) => Promise<void>;
   readonly now: () => number;
 }
 
 /** What `storage.limits` is. */
-export function sqliteLimits(sql: Statements, { read, write, now }: Access): StorageLimits {
+export function sqliteLimits(sql: Statements, { read, write, writeUnsynced, now }: Access): StorageLimits {
   const valueOf = (name: string): string | null =>
     ((sql.text.get(name, now()) as Row | undefined)?.["value"] as string | undefined) ?? null;
   return {
@@ -107,6 +109,11 @@ export function sqliteLimits(sql: Statements, { read, write, now }: Access): Sto
         sql.dropTexts.run(now());
         sql.keepText.run(name, after, now() + keepMs);
         return true;
+      }),
+    put: (name, value, keepMs) =>
+      writeUnsynced(() => {
+        sql.dropTexts.run(now());
+        sql.keepText.run(name, value, now() + keepMs);
       }),
     texts: (prefix) =>
       read(() =>

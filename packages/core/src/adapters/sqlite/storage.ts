@@ -104,6 +104,10 @@ export class SqliteStorage implements Storage {
     this.limits = sqliteLimits(sql, {
       read: (work) => this.#read(work),
       write: (work) => this.#write(work),
+      writeUnsynced: async (work) => {
+        if (this.closed) throw this.#closedError();
+        this.#commits.unsynced(work);
+      },
       now,
     });
     this.schedules = schedulesIn(

@@ -140,6 +140,7 @@ export class Attempts {
     const attempted = this.attempted(attempt);
     const info = new Info(this.#engine, key, attempt, scope);
     const { timeoutMs } = this.#parts;
+    const shown = this.#engine.options.shows?.(attempted, () => info.said);
     try {
       const fact = await (timeoutMs === null
         ? this.#performed(info, attempted)
@@ -151,6 +152,7 @@ export class Attempts {
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
+    shown?.();
     return info.used;
   }
 
@@ -238,6 +240,8 @@ export class Info implements StepInfo {
   over = false;
   /** The work has read its idempotency key. */
   keyed = false;
+  /** The last words of a stream. */
+  said = "";
 
   constructor(engine: Pick<CallEngine, "journal" | "world">, key: string, attempt: number, scope: Scope) {
     this.#engine = engine;

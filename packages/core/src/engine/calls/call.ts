@@ -10,6 +10,7 @@ import type { Json } from "../../values/codec/tags.ts";
 import type { Defaults, ByContent, Permits } from "../definition.ts";
 import type { Children } from "../child-runs.ts";
 import type { Watch } from "../hooks.ts";
+import type { Shows } from "../stop.ts";
 import type { InFlight, Verdicts } from "../verdicts.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
@@ -46,6 +47,7 @@ export interface CallEngine {
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
     readonly permits: Permits;
     readonly watch: Watch;
+    readonly shows?: Shows | undefined;
   };
   /** The workflow function has settled. */
   readonly finished: boolean;

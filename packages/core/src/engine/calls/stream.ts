@@ -139,6 +139,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
     try {
       for await (const chunk of source) {
         buffer.push(chunk);
+        info.said = lastWords(info.said, chunk);
         while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();
         // Timed out or no longer needed: leaving the loop ends the producer.
         signal.throwIfAborted();
@@ -159,6 +160,23 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
     const last = attempt === buffer.attempt ? chunks.at(-1) : undefined;
     return buffer.written - (last === undefined ? 0 : last.from + last.chunks.length);
   }
+}
+
+/** How much of a stream is shown while it is made. */
+const shownWords = 80;
+
+/** The end of what was said so far, with the words of a chunk: a text, a field of one, or the texts at the end of a list. */
+function lastWords(said: string, chunk: unknown): string {
+  const words = wordsOf(chunk);
+  return words === "" ? said : (said + words.slice(-shownWords)).slice(-shownWords);
+}
+
+function wordsOf(chunk: unknown): string {
+  if (typeof chunk === "string") return chunk;
+  if (Array.isArray(chunk)) return ([chunk.at(-1)].flat() as unknown[]).map(wordsOf).join("");
+  if (typeof chunk !== "object" || chunk === null) return "";
+  const { delta, text } = chunk as { readonly delta?: unknown; readonly text?: unknown };
+  return typeof delta === "string" ? delta : typeof text === "string" ? text : "";
 }
 
 /** What a producer may return: an async generator, a `ReadableStream`, or any iterable. */

@@ -1,0 +1,130 @@
+/**
+ * What the runs of this process do now, for people: one text per process in the storage, never in a journal.
+ *
+ * under-way.1. It only shows. Nothing waits for it or decides by it, and a write that fails is no failure.
+ * under-way.2. Work that is over within a second is not written, and nothing is written more often than once a second.
+ * under-way.3. With encryption, the text is sealed.
+ */
+
+import type { Cipher } from "../ports/cipher.ts";
+import type { StorageLimits } from "../ports/storage.ts";
+import type { World } from "../ports/world.ts";
+import { scrub } from "../values/scrub.ts";
+
+/** A step or stream that is being worked on. */
+export interface Doing {
+  readonly runId: string;
+  readonly key: string;
+  readonly attempt: number;
+  /** When the attempt began, in milliseconds since the epoch. */
+  readonly since: number;
+  /** The last words of a stream. */
+  readonly words?: string;
+}
+
+interface Work extends Doing {
+  /** The last words so far. */
+  readonly said: () => string;
+}
+
+/** Where the host keeps texts, and how they are sealed. */
+export interface Keeping {
+  readonly limits: StorageLimits | undefined;
+  readonly cipher: Cipher | null;
+}
+
+const prefix = "doing ";
+const everyMs = 1_000;
+/** A process that is silent for this long is gone. What goes on is written again before. */
+const keptMs = 60_000;
+const againMs = 20_000;
+/** The longest list that a process writes: the works that began first. */
+const most = 200;
+
+export class UnderWay {
+  readonly #world: World;
+  readonly #keeping: () => Promise<Keeping>;
+  readonly #name: string;
+  readonly #works = new Set<Work>();
+  #cancel: (() => void) | null = null;
+  #writing = false;
+  /** What was written last, and when. */
+  #text = "";
+  #at = -Infinity;
+
+  constructor(world: World, keeping: () => Promise<Keeping>) {
+    this.#world = world;
+    this.#keeping = keeping;
+    this.#name = prefix + world.id();
+  }
+
+  /** Work begins; the returned function ends it. */
+  begin(doing: Doing, said: () => string): () => void {
+    const work = { ...doing, said };
+    this.#works.add(work);
+    this.#cancel ??= this.#world.timer(everyMs, () => this.#look());
+    return () => void this.#works.delete(work);
+  }
+
+  /** The last drive is over. A timer must not keep the process alive for work that no run waits for. */
+  rest(): void {
+    this.#works.clear();
+    this.#cancel?.();
+    this.#cancel = null;
+    if (this.#text !== "") void this.#write("", this.#world.now());
+  }
+
+  #look(): void {
+    this.#cancel = null;
+    const now = this.#world.now();
+    const long = [...this.#works].filter(({ since }) => now - since >= everyMs).slice(0, most);
+    const text = long.length === 0 ? "" : JSON.stringify(long.map(shown));
+    if (!this.#writing && (text !== this.#text || (text !== "" && now - this.#at >= againMs)))
+      void this.#write(text, now);
+    if (this.#works.size > 0 || this.#text !== "")
+      this.#cancel = this.#world.timer(everyMs, () => this.#look());
+  }
+
+  async #write(text: string, now: number): Promise<void> {
+    this.#writing = true;
+    try {
+      const { limits, cipher } = await this.#keeping();
+      const sealed = text === "" ? undefined : await cipher?.seal(text, placeOf(this.#name));
+      await limits?.put?.(this.#name, sealed === undefined ? text : `sealed ${sealed}`, keptMs);
+    } catch {
+      // The next look tries again.
+    } finally {
+      [this.#text, this.#at, this.#writing] = [text, now, false];
+    }
+  }
+}
+
+/** What all processes on a storage do now, by run; those that began first come first. */
+export async function underWayIn({
+  limits,
+  cipher,
+}: Keeping): Promise<ReadonlyMap<string, readonly Doing[]>> {
+  const texts = limits?.put === undefined ? [] : await limits.texts(prefix);
+  const found = await Promise.all(
+    texts.map(async ({ name, value }): Promise<Doing[]> => {
+      if (value === "") return [];
+      const sealed = value.startsWith("sealed ") ? value.slice("sealed ".length) : null;
+      // Without the key it is not shown.
+      const text = sealed === null ? value : await cipher?.open(sealed, placeOf(name)).catch(() => undefined);
+      return text === undefined ? [] : (JSON.parse(text) as Doing[]);
+    }),
+  );
+  return Map.groupBy(
+    found.flat().toSorted((a, b) => a.since - b.since),
+    ({ runId }) => runId,
+  );
+}
+
+function placeOf(name: string): { readonly runId: string; readonly at: string } {
+  return { runId: "", at: name };
+}
+
+function shown({ said, ...doing }: Work): Doing {
+  const words = scrub(said());
+  return words === "" ? doing : { ...doing, words };
+}

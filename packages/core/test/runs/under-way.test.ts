@@ -1,0 +1,98 @@
+import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
+import { underWay } from "@durable/core/inspect";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { virtualWorld } from "@durable/testing";
+import { expect, onTestFinished, test } from "vitest";
+import { UnderWay, underWayIn } from "../../src/runs/under-way.ts";
+import { memoryFolder, tempFolder } from "../support/sqlite-temp.ts";
+
+const storages: readonly (readonly [string, () => Storage])[] = [
+  ["memory", () => new MemoryStorage()],
+  [
+    "SQLite",
+    () => {
+      const { path, remove } = tempFolder(memoryFolder);
+      const storage = new SqliteStorage(path);
+      onTestFinished(() => storage.close().then(remove));
+      return storage;
+    },
+  ],
+];
+
+test.each(storages)("a step and a stream are seen while they work, and no longer, on %s", async (_, open) => {
+  const storage = open();
+  const hold = Promise.withResolvers<void>();
+  const flow = durable("works", (ctx) =>
+    ctx.parallel({
+      step: (c) => c.step("long", () => hold.promise),
+      stream: (c) =>
+        c.stream("words", async function* () {
+          yield "Once upon ";
+          yield { type: "text-delta", delta: "a time" };
+          await hold.promise;
+        }),
+    }),
+  );
+  const app = createApp({ workflows: [flow], storage });
+  const other = createApp({ workflows: [], storage });
+  const begun = Date.now();
+  const run = await app.start(flow, undefined, { id: "r" });
+  const keys = async () => (await underWay(other)).get("r")?.map(({ key }) => key.replace(/.*\//, "")) ?? [];
+  await expect.poll(keys, { timeout: 10_000 }).toEqual(["long", "words"]);
+  const [step, stream] = (await underWay(other)).get("r") ?? [];
+  expect(step).toMatchObject({ runId: "r", attempt: 1, since: expect.any(Number) });
+  expect(step?.since).toBeGreaterThanOrEqual(begun);
+  expect(stream?.words).toBe("Once upon a time");
+  hold.resolve();
+  await run.result();
+  await expect.poll(keys, { timeout: 10_000 }).toEqual([]);
+});
+
+test("nothing is written for short work, and long work at most once a second", async () => {
+  const world = virtualWorld();
+  const storage = new MemoryStorage({ now: () => world.now() });
+  const puts: string[] = [];
+  const limits = {
+    ...storage.limits,
+    put: async (...given: Parameters<NonNullable<typeof storage.limits.put>>) => {
+      puts.push(given[1]);
+      await storage.limits.put?.(...given);
+    },
+  };
+  const shows = new UnderWay(world, async () => ({ limits, cipher: null }));
+  const begin = (key: string, said = () => "") =>
+    shows.begin({ runId: "r", key, attempt: 1, since: world.now() }, said);
+  const short = begin("short");
+  await world.advance(900);
+  short();
+  await world.advance(5_000);
+  expect(puts).toEqual([]);
+  let words = 0;
+  const long = begin("long", () => `${(words += 1)} words`);
+  await world.advance(10_000);
+  expect(puts.length).toBeGreaterThanOrEqual(8);
+  expect(puts.length).toBeLessThanOrEqual(11);
+  long();
+  shows.rest();
+  await world.advance(1_000);
+  expect(puts.at(-1)).toBe("");
+  expect(await underWayIn({ limits, cipher: null })).toEqual(new Map());
+});
+
+test("with encryption, only who has the key sees it", async () => {
+  const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
+  const encryption = aesGcm({ current: "k1", keys: { k1: key } });
+  const storage = new MemoryStorage();
+  const hold = Promise.withResolvers<void>();
+  const flow = durable("works", (ctx) => ctx.step("of-ada", () => hold.promise));
+  const app = createApp({ workflows: [flow], storage, encryption });
+  const run = await app.start(flow, undefined, { id: "r" });
+  await sleep(1_100);
+  await expect.poll(async () => (await underWay(app)).has("r"), { timeout: 10_000 }).toBe(true);
+  expect(JSON.stringify(await storage.limits.texts(""))).not.toContain("of-ada");
+  expect((await underWay(createApp({ workflows: [], storage }))).has("r")).toBe(false);
+  hold.resolve();
+  await run.result();
+});
