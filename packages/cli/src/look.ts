@@ -3,7 +3,7 @@
 import { DurableError, type App, type Entry, type Outcome, type RunStateName } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import type { BlockedNote } from "@durable/core/storage";
-import { retryRefusal, stateIn, storageOf } from "@durable/core/inspect";
+import { retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
 import { locatorOf, viewRun, type RunView } from "@durable/core/inspect";
 
 export interface Look {
@@ -37,7 +37,8 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
   const past = chapter !== undefined && viewRun(await run.entries()).chapter > chapter;
   const beside = await (await storageOf(app)).read(locatorOf(runId), beyondEnd);
   const state = outcome?.state ?? (await stateIn(app, beside)) ?? "running";
-  const view = viewRun(entries, { ...options, blocked });
+  const doing = past ? [] : (await underWay(app)).get(runId);
+  const view = viewRun(entries, { ...options, blocked, doing });
   return {
     view,
     retriable: view.status === "failed" && !past && (await retryRefusal(app, runId)) === null,

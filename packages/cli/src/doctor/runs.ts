@@ -1,7 +1,7 @@
 /** Checks of the runs: who drives them, and whether the code still fits. */
 
 import { DurableError, type ListedRun, type RunHead } from "@durable/core";
-import { replayRun } from "@durable/core/inspect";
+import { replayRun, underWay } from "@durable/core/inspect";
 import { allRuns, shortId } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { duration, plural } from "../text/format.ts";
@@ -19,6 +19,7 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
   for (const status of ["running", "suspended", "blocked"] as const)
     for await (const head of allRuns(app, { status })) open.push(head);
   const due = new Set((await app.list({ dueAt: now, limit: 500 })).runs.map(({ runId }) => runId));
+  const doing = await underWay(app);
   const mine = session.appFile === null ? null : new Set(app.workflows);
   const foreign = open.filter((head) => mine !== null && isForeign(head, mine));
   const known = open.filter((head) => !foreign.includes(head));
@@ -26,7 +27,8 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
     ...stranded(known.filter(({ runId, status }) => due.has(runId) && status !== "blocked")),
     ...zombies(
       known.filter(
-        ({ runId, state, updatedAt }) => state === "running" && !due.has(runId) && now - updatedAt > silentMs,
+        ({ runId, state, updatedAt }) =>
+          state === "running" && !due.has(runId) && !doing.has(runId) && now - updatedAt > silentMs,
       ),
       now,
     ),

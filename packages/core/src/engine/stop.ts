@@ -110,6 +110,7 @@ export interface EngineOptions {
 
 /** Shows an attempt that is under way, with what a stream has said last. */
 export type Shows = (
+  kind: "step" | "stream",
   attempt: { readonly key: string; readonly attempt: number; readonly startedAt: number },
   said: () => string,
 ) => () => void;

@@ -5,6 +5,7 @@ import { callKind, isSettlement } from "../journal/kinds.ts";
 import { nameOf, stepAsked } from "../journal/keys.ts";
 import type { RunEntry } from "../journal/outcome.ts";
 import type { Usage } from "../journal/usage.ts";
+import type { Doing } from "../runs/under-way.ts";
 
 /** One attempt of a step or of a stream. */
 export interface AttemptView {
@@ -63,6 +64,8 @@ export interface RowView {
   /** For streams: when the first chunk came, and how many there are. */
   readonly firstAt?: number;
   readonly chunks?: number;
+  /** Its last words, while it is made. */
+  readonly words?: string;
   /** For sleeps: when the sleep ends. */
   readonly until?: number;
   /** For suspend points: what is asked, the JSON Schema of the answer, and the deadline. */
@@ -119,6 +122,17 @@ export function emptyDraft(key: string, kind: RowKind, startedAt: number): Draft
 
 function startOf(entry: CallEntry): number {
   return "startedAt" in entry ? Math.min(entry.startedAt, entry.at) : entry.at;
+}
+
+/** Adds an attempt that is under way, and that no entry may tell of yet. */
+export function learnDoing(row: Draft, { attempt, since, words }: Doing): void {
+  // It was recorded after the list was written.
+  if (row.seq !== null || row.attempts.some(({ number, endedAt }) => number === attempt && endedAt !== null))
+    return;
+  row.status = "open";
+  row.startedAt = Math.min(row.startedAt, since);
+  addAttempt(row, { number: attempt, startedAt: since, endedAt: null });
+  if (words !== undefined) row.words = words;
 }
 
 /** Adds one entry of the call to its row. */

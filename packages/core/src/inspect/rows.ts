@@ -4,7 +4,8 @@ import { isDeadline } from "../journal/keys.ts";
 import { materialize } from "../journal/lineage.ts";
 import { sumUsage } from "../journal/usage.ts";
 import type { RunEntry } from "../journal/outcome.ts";
-import { draftOf, emptyDraft, learn, type Draft, type RowView } from "./row.ts";
+import type { Doing } from "../runs/under-way.ts";
+import { draftOf, emptyDraft, learn, learnDoing, type Draft, type RowView } from "./row.ts";
 
 export interface RowOptions {
   /** Entries up to this position were inherited from the parent of a fork. */
@@ -14,6 +15,8 @@ export interface RowOptions {
   readonly endedAt: number | null;
   /** True when keys are not paths. */
   readonly flat: boolean;
+  /** What is under way. */
+  readonly doing?: readonly Doing[] | undefined;
 }
 
 interface Node {
@@ -31,6 +34,10 @@ export function rowsOf(entries: readonly RunEntry[], options: RowOptions): RowVi
     if (!isShown || isDeadline(entry.key)) continue;
     const { row } = tree.nodeOf(entry.key, () => draftOf(entry));
     learn(row, entry);
+  }
+  for (const doing of options.doing ?? []) {
+    const { key, kind, since } = doing;
+    learnDoing(tree.nodeOf(key, () => emptyDraft(key, kind, since)).row, doing);
   }
   const rows: RowView[] = [];
   for (const node of tree.top) finish(node, options);

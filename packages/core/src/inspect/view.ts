@@ -16,6 +16,7 @@ import type { RunEntry } from "../journal/outcome.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
 import { busyMs } from "./axis.ts";
 import { lineage, type Lineage } from "./diff.ts";
+import type { Doing } from "../runs/under-way.ts";
 import type { AttemptView, RowView } from "./row.ts";
 import { isContainer, rowsOf, type RowOptions } from "./rows.ts";
 import { spendOf, type Prices, type Spend } from "./spend.ts";
@@ -138,6 +139,8 @@ export interface ViewOptions {
   readonly blocked?: BlockedNote | undefined;
   /** Adds costs to the sums. */
   readonly prices?: Prices | undefined;
+  /** What is under way in the run, as `underWay` tells: most steps have no entry before their end. */
+  readonly doing?: readonly Doing[] | undefined;
   /** The present time, for work that is still running. */
   readonly now?: number | undefined;
 }
@@ -159,7 +162,7 @@ export function viewRun(all: readonly RunEntry[], options: ViewOptions = {}): Ru
     // Keys of a journal without a workflow are texts of the user, not paths.
     flat: summary.workflow === "",
   };
-  const rows = rowsOf(entries, shape);
+  const rows = rowsOf(entries, end === null ? { ...shape, doing: options.doing } : shape);
   const retries = retriesOf(all, shape);
   const waits = waitsOf(state);
   const blocked = end === null ? (options.blocked ?? options.head?.blocked ?? null) : null;

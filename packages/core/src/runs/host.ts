@@ -176,8 +176,8 @@ export class Host {
   shows(runId: string): Shows | undefined {
     const { underWay } = this;
     if (underWay === null) return undefined;
-    return ({ key, attempt, startedAt }, said) =>
-      underWay.begin({ runId, key, attempt, since: startedAt }, said);
+    return (kind, { key, attempt, startedAt }, said) =>
+      underWay.begin({ runId, kind, key, attempt, since: startedAt }, said);
   }
 
   /** What calls the hooks of a drive; `undefined` when there are none. */

@@ -14,6 +14,7 @@ import { scrub } from "../values/scrub.ts";
 /** A step or stream that is being worked on. */
 export interface Doing {
   readonly runId: string;
+  readonly kind: "step" | "stream";
   readonly key: string;
   readonly attempt: number;
   /** When the attempt began, in milliseconds since the epoch. */

@@ -63,7 +63,7 @@ test("nothing is written for short work, and long work at most once a second", a
   };
   const shows = new UnderWay(world, async () => ({ limits, cipher: null }));
   const begin = (key: string, said = () => "") =>
-    shows.begin({ runId: "r", key, attempt: 1, since: world.now() }, said);
+    shows.begin({ runId: "r", kind: "step", key, attempt: 1, since: world.now() }, said);
   const short = begin("short");
   await world.advance(900);
   short();

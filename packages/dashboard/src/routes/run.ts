@@ -2,7 +2,7 @@
 
 import { DurableError, type Entry, type RunHead } from "@durable/core";
 import { spendOf } from "@durable/core/inspect";
-import { blockedNote, retryRefusal, stateIn, storageOf } from "@durable/core/inspect";
+import { blockedNote, retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
 import {
   allRows,
   locatorOf,
@@ -35,14 +35,15 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
   const { app, prices } = service;
   const storage = await storageOf(app);
   const now = app.world.now();
-  const [entries, beside, blocked, below] = await Promise.all([
+  const [entries, beside, blocked, doing, below] = await Promise.all([
     app.get(runId).entries({ chapter, struck: true }),
     storage.read(locatorOf(runId), beyondEnd),
     blockedNote(app, runId),
+    underWay(app),
     app.list({ parent: runId, limit: mostBelow }),
   ]);
   const { head } = beside;
-  const view = viewRun(entries, { blocked: blocked ?? undefined, prices, now });
+  const view = viewRun(entries, { blocked: blocked ?? undefined, doing: doing.get(runId), prices, now });
   const { rows: _rows, retries, waits, childOf, input, output, error, ...rest } = view;
   return {
     ...rest,

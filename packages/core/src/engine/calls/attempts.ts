@@ -140,7 +140,11 @@ export class Attempts {
     const attempted = this.attempted(attempt);
     const info = new Info(this.#engine, key, attempt, scope);
     const { timeoutMs } = this.#parts;
-    const shown = this.#engine.options.shows?.(attempted, () => info.said);
+    const shown = this.#engine.options.shows?.(
+      this.#ofStream ? "stream" : "step",
+      attempted,
+      () => info.said,
+    );
     try {
       const fact = await (timeoutMs === null
         ? this.#performed(info, attempted)
@@ -202,11 +206,15 @@ export class Attempts {
     const failure = { error: thrown, attempt: this.#failures + 1 };
     const retryAt = nextAttemptAt(this.#parts.policy, failure, { now, random: world.random() });
     const error = encodeThrown(thrown, `error of ${this.#call.where}`);
-    const ofStream = this.#call.kind === "stream";
+    const ofStream = this.#ofStream;
     const failed = ofStream ? "stream.failed" : "step.failed";
     if (retryAt === null) return this.#engine.write({ kind: failed, ...attempted, error });
     const of = ofStream ? ({ stream: true } as const) : {};
     this.#engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });
+  }
+
+  get #ofStream(): boolean {
+    return this.#call.kind === "stream";
   }
 
   get #failures(): number {
