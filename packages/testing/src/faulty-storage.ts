@@ -142,6 +142,7 @@ function deadly(limits: StorageLimits, isDead: () => boolean): StorageLimits {
     slots: () => alive(() => limits.slots()),
     read: (name) => alive(() => limits.read(name)),
     swap: (...given) => alive(() => limits.swap(...given)),
+    ...(limits.put && { put: (...given) => alive(() => limits.put?.(...given) ?? Promise.resolve()) }),
     texts: (prefix) => alive(() => limits.texts(prefix)),
   };
 }

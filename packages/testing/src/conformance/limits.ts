@@ -218,6 +218,19 @@ const texts: Checks = {
     expect(await limits.texts("%")).toEqual([]);
   },
 
+  "limits: a text that need not be durable is set whatever it was, and ends by its time": async (subject) => {
+    const { limits, clock } = subject;
+    if (limits?.put === undefined) return;
+    await limits.put("seen it's", "one", 1_000);
+    await limits.put("seen it's", "two", 1_000);
+    expect(await limits.texts("seen")).toEqual([{ name: "seen it's", value: "two" }]);
+    expect(await limits.swap("seen it's", "two", "three", 1_000)).toBe(true);
+    clock.now += 1_001;
+    expect(await limits.texts("seen")).toEqual([]);
+    await limits.put("seen it's", "four", 1_000);
+    expect((await limits.read("seen it's")).value).toBe("four");
+  },
+
   "limits: a text ends by its time": async (subject) => {
     const { limits, clock } = subject;
     await limits.swap("a", null, "one", 1_000);
