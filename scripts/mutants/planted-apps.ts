@@ -1,9 +1,14 @@
-/** Planted bugs in the binding of workflows to apps. */
+/** Planted bugs in the binding of workflows to apps, and in what they show of work under way. */
 import type { PlantedBug } from "./patch.ts";
 
 const seenBy = {
   test: "packages/core/test/one-app.test.ts",
   because: "no simulated app binds its workflows",
+};
+
+const shown = {
+  test: "packages/core/test/runs/under-way.test.ts",
+  because: "a simulated process has a time of its own, and shows nothing",
 };
 
 export const plantedInApps: readonly PlantedBug[] = [
@@ -47,5 +52,29 @@ export const plantedInApps: readonly PlantedBug[] = [
     replace: "",
     why: "The runs of a workflow are in two storages, or partly unencrypted.",
     seenBy,
+  },
+  {
+    name: "failed-show-is-a-failure",
+    breaks: "under-way.1",
+    find: "catch {\n      // The next look tries again.\n    } finally",
+    replace: "finally",
+    why: "A storage that cannot keep the list ends the process.",
+    seenBy: shown,
+  },
+  {
+    name: "short-work-is-shown",
+    breaks: "under-way.2",
+    find: "now - since >= everyMs",
+    replace: "now >= since",
+    why: "Every short step costs a write.",
+    seenBy: shown,
+  },
+  {
+    name: "shown-in-clear",
+    breaks: "under-way.3",
+    find: "await cipher?.seal(text, placeOf(this.#name))",
+    replace: "undefined",
+    why: "Words of a stream are in the storage in clear, although values are encrypted.",
+    seenBy: shown,
   },
 ];

@@ -92,10 +92,11 @@ export class UnderWay {
       const { limits, cipher } = await this.#keeping();
       const sealed = text === "" ? undefined : await cipher?.seal(text, placeOf(this.#name));
       await limits?.put?.(this.#name, sealed === undefined ? text : `sealed ${sealed}`, keptMs);
+      [this.#text, this.#at] = [text, now];
     } catch {
       // The next look tries again.
     } finally {
-      [this.#text, this.#at, this.#writing] = [text, now, false];
+      this.#writing = false;
     }
   }
 }
@@ -111,8 +112,8 @@ export async function underWayIn({
       if (value === "") return [];
       const sealed = value.startsWith("sealed ") ? value.slice("sealed ".length) : null;
       // Without the key it is not shown.
-      const text = sealed === null ? value : await cipher?.open(sealed, placeOf(name)).catch(() => undefined);
-      return text === undefined ? [] : (JSON.parse(text) as Doing[]);
+      const text = sealed === null ? value : await cipher?.open(sealed, placeOf(name)).catch(() => null);
+      return (text ?? null) === null ? [] : (JSON.parse(text as string) as Doing[]);
     }),
   );
   return Map.groupBy(

@@ -66,7 +66,10 @@ test("nothing is written for short work, and long work at most once a second", a
     shows.begin({ runId: "r", kind: "step", key, attempt: 1, since: world.now() }, said);
   const short = begin("short");
   await world.advance(900);
+  const next = begin("next");
   short();
+  await world.advance(900);
+  next();
   await world.advance(5_000);
   expect(puts).toEqual([]);
   let words = 0;
@@ -79,6 +82,18 @@ test("nothing is written for short work, and long work at most once a second", a
   await world.advance(1_000);
   expect(puts.at(-1)).toBe("");
   expect(await underWayIn({ limits, cipher: null })).toEqual(new Map());
+});
+
+test("a storage that cannot write it disturbs nobody", async () => {
+  const world = virtualWorld();
+  const storage = new MemoryStorage({ now: () => world.now() });
+  let tries = 0;
+  const limits = { ...storage.limits, put: () => Promise.reject(new Error(`try ${(tries += 1)}`)) };
+  const shows = new UnderWay(world, async () => ({ limits, cipher: null }));
+  shows.begin({ runId: "r", kind: "step", key: "long", attempt: 1, since: world.now() }, () => "");
+  await world.advance(5_000);
+  expect(tries).toBeGreaterThan(2);
+  shows.rest();
 });
 
 test("with encryption, only who has the key sees it", async () => {
