@@ -56,7 +56,7 @@ export const plantedInApps: readonly PlantedBug[] = [
   {
     name: "failed-show-is-a-failure",
     breaks: "under-way.1",
-    find: "catch {\n      // The next look tries again.\n    } finally",
+    find: "catch {\n      // The next check tries again.\n    } finally",
     replace: "finally",
     why: "A storage that cannot keep the list ends the process.",
     seenBy: shown,

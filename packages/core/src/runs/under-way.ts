@@ -63,7 +63,7 @@ export class UnderWay {
   begin(doing: Doing, said: () => string): () => void {
     const work = { ...doing, said };
     this.#works.add(work);
-    this.#cancel ??= this.#world.timer(everyMs, () => this.#look());
+    this.#cancel ??= this.#world.timer(everyMs, () => this.#check());
     return () => void this.#works.delete(work);
   }
 
@@ -75,7 +75,7 @@ export class UnderWay {
     if (this.#text !== "") void this.#write("", this.#world.now());
   }
 
-  #look(): void {
+  #check(): void {
     this.#cancel = null;
     const now = this.#world.now();
     const long = [...this.#works].filter(({ since }) => now - since >= everyMs).slice(0, most);
@@ -83,7 +83,7 @@ export class UnderWay {
     if (!this.#writing && (text !== this.#text || (text !== "" && now - this.#at >= againMs)))
       void this.#write(text, now);
     if (this.#works.size > 0 || this.#text !== "")
-      this.#cancel = this.#world.timer(everyMs, () => this.#look());
+      this.#cancel = this.#world.timer(everyMs, () => this.#check());
   }
 
   async #write(text: string, now: number): Promise<void> {
@@ -94,7 +94,7 @@ export class UnderWay {
       await limits?.put?.(this.#name, sealed === undefined ? text : `sealed ${sealed}`, keptMs);
       [this.#text, this.#at] = [text, now];
     } catch {
-      // The next look tries again.
+      // The next check tries again.
     } finally {
       this.#writing = false;
     }
