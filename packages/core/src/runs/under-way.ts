@@ -1,7 +1,7 @@
 /**
  * What the runs of this process do now, for people: one text per process in the storage, never in a journal.
  *
- * under-way.1. It only shows. Nothing waits for it or decides by it, and a write that fails is no failure.
+ * under-way.1. It only shows. Nothing waits for it or decides by it, and a write that fails is repeated later.
  * under-way.2. Work that is over within a second is not written, and nothing is written more often than once a second.
  * under-way.3. With encryption, the text is sealed.
  */
@@ -36,7 +36,7 @@ export interface Keeping {
 
 const prefix = "doing ";
 const everyMs = 1_000;
-/** A process that is silent for this long is gone. What goes on is written again before. */
+/** A process that is silent for this long is gone. Work that goes on is written again before. */
 const keptMs = 60_000;
 const againMs = 20_000;
 /** The longest list that a process writes: the works that began first. */
