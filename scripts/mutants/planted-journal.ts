@@ -142,7 +142,28 @@ const entries: readonly PlantedBug[] = [
   },
 ];
 
+const heads = {
+  test: "packages/core/test/runs/head-sums.test.ts",
+  because: "no simulation reads the sums of heads",
+};
+
 const folds: readonly PlantedBug[] = [
+  {
+    name: "inherited-usage-paid-again",
+    breaks: "fold.9",
+    find: "  if (summary.usage !== undefined) summary.inherited = summary.usage;\n  delete summary.usage;\n",
+    replace: "",
+    why: "A fork counts as its own what its parent has paid for.",
+    seenBy: heads,
+  },
+  {
+    name: "usage-of-one-attempt",
+    breaks: "fold.9",
+    find: '  if ("usage" in fact && fact.usage !== undefined)\n',
+    replace: '  if ("usage" in fact && fact.usage !== undefined && fact.kind !== "attempt.failed")\n',
+    why: "The tokens of an attempt that failed are missing in the sum of the run.",
+    seenBy: heads,
+  },
   {
     name: "answer-leaves-run-parked",
     breaks: "fold.1",

@@ -52,7 +52,7 @@ export type { SendOptions, SendResult, SendStatus } from "./runs/send.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
 export type { Cancelling, OnCancelOptions } from "./engine/calls/cleanup.ts";
 export type { Compensate, CompensateInfo } from "./engine/calls/cleanup.ts";
-export type { Usage } from "./journal/usage.ts";
+export type { Usage, UsageRow } from "./values/usage.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
 export type { Chunks } from "./engine/calls/stream.ts";
 export type { StreamOptions } from "./engine/calls/stream.ts";
@@ -67,7 +67,15 @@ export type { ErrorCode } from "./values/errors.ts";
 export { copyRuns } from "./copy/copy-runs.ts";
 export type { CopyOptions, CopyProgress, CopySummary } from "./copy/copy-runs.ts";
 export { MemoryStorage } from "./adapters/memory.ts";
-export type { ListPage, ListQuery, OpenWaits, RunHead, RunStatus, Storage } from "./ports/storage.ts";
+export type {
+  ListPage,
+  ListQuery,
+  OpenWaits,
+  RootError,
+  RunHead,
+  RunStatus,
+  Storage,
+} from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Defaults, Definition, FlowOptions, LimitKey, MessageSchemas } from "./engine/definition.ts";
 export type { LimitOptions, StepLimit } from "./engine/definition.ts";

@@ -28,7 +28,8 @@ import { assertOptions } from "./values/options.ts";
 
 export type { EditedCalls } from "./runs/reader.ts";
 export type { Doing } from "./runs/under-way.ts";
-export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
+export { spendOf, type Spend } from "./inspect/spend.ts";
+export type { Prices } from "./values/usage.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export {

@@ -38,6 +38,8 @@ export {
   keepReport,
   dueOrder,
   dueSinceOf,
+  marksText,
+  readMarks,
   waitsUntil,
   endStatuses,
   hasEnded,

@@ -85,7 +85,30 @@ const outcome = {
   ],
 } as const;
 
-/** `error` and `since` say why and since when a run is blocked. */
+const headError = object({ code: text, message: text, key: text, group: text, details: { type: "object" } }, [
+  "message",
+  "key",
+  "group",
+  "details",
+]);
+
+const usageRow = object(
+  {
+    day: text,
+    label: text,
+    model: text,
+    provider: text,
+    inputTokens: whole,
+    outputTokens: whole,
+    cachedInputTokens: whole,
+    cacheWriteTokens: whole,
+    reasoningTokens: whole,
+    cost: { type: "number" },
+  },
+  ["provider", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens", "cost"],
+);
+
+/** `error` says why a run is blocked, fails or has failed. */
 const runHead = object(
   {
     runId,
@@ -102,11 +125,14 @@ const runHead = object(
     tags: { type: "object", additionalProperties: text },
     version: orNull(text),
     waits: object({ count: whole, expiresAt: orNull(time), question: text }, ["question"]),
+    usage: { type: "array", items: usageRow },
+    inherited: { type: "array", items: usageRow },
+    error: headError,
+    scope: text,
     report: any,
-    error: problem,
     since: time,
   },
-  ["waits", "report", "error", "since"],
+  ["waits", "usage", "inherited", "error", "scope", "report", "since"],
 );
 
 const entry = {

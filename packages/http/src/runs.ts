@@ -165,7 +165,7 @@ function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
 function headOf(head: ListedRun): Json {
   const { runId, workflow, status, state, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } =
     head;
-  const { dueSince, tags = {}, version = null, waits } = head;
+  const { dueSince, tags = {}, version = null, waits, usage, inherited, error, scope } = head;
   const about = {
     runId,
     workflow,
@@ -181,6 +181,10 @@ function headOf(head: ListedRun): Json {
     tags,
     version,
     ...(waits === undefined ? {} : { waits: { ...waits } }),
+    ...(usage === undefined ? {} : { usage: toJson(usage) }),
+    ...(inherited === undefined ? {} : { inherited: toJson(inherited) }),
+    ...(error === undefined ? {} : { error: { ...error } }),
+    ...(scope === undefined ? {} : { scope }),
     ...(head.report === undefined ? {} : { report: toJson(head.report) }),
   };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };

@@ -13,6 +13,7 @@ import {
   conflict,
   droppedConflict,
   dueOrder,
+  marksText,
   refuseBlobs,
   singletonConflict,
   waitsUntil,
@@ -97,13 +98,12 @@ function hasFlow({ position, head, revives }: AppendRequest): boolean {
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch whose head says something new about waits. */
+/** True for a batch whose head says something new beside its columns. */
 function isMarked({ position, head, newMarks }: AppendRequest): boolean {
-  if (position > 0) return newMarks === true;
-  return head.waits !== undefined || head.mark !== undefined;
+  return position > 0 ? newMarks === true : marksText(head) !== null;
 }
 
-/** What a function that is called with the reply of an append writes: a report, or what a head says about waits. */
+/** What a function that is called with the reply of an append writes: a report, or what a head says beside its columns. */
 interface Addition {
   readonly name: "reported" | "marked";
   readonly columns: readonly Column[];
@@ -113,9 +113,8 @@ const reported: Addition = { name: "reported", columns: [["text", ({ report }) =
 const marked: Addition = {
   name: "marked",
   columns: [
-    ["text", ({ head }) => (head.waits === undefined ? null : put(JSON.stringify(head.waits)))],
+    ["text", ({ head }) => text(marksText(head))],
     ["float8", ({ head }) => waitsUntil(head)],
-    ["text", ({ head }) => head.mark ?? null],
   ],
 };
 
@@ -123,7 +122,7 @@ function additionsOf(request: AppendRequest): Addition[] {
   return [request.report === undefined ? [] : [reported], isMarked(request) ? [marked] : []].flat();
 }
 
-/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report, no limits, no change of its waits. */
+/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report, no limits, no new marks. */
 function isPlain(request: AppendRequest): boolean {
   const { position, head, blobs, newTags } = request;
   const isMore = newTags === true || hasFlow(request) || additionsOf(request).length > 0;
@@ -179,7 +178,7 @@ export function appendStatement(
   return { text: parts.join("\nUNION ALL\n"), values };
 }
 
-/** What a batch that is not plain has beside blobs, chapters and tags: limits, a report, new waits. */
+/** What a batch that is not plain has beside blobs, chapters and tags: limits, a report, new marks. */
 function kindOf(request: AppendRequest): string {
   return [hasFlow(request), ...additionsOf(request).map(({ name }) => name)].join(" ");
 }

@@ -1,8 +1,8 @@
 /** Rows of the tables, as the port shows them. */
 
-import type { ListQuery, OpenWaits, RunHead, RunStatus } from "@durable/core";
+import type { ListQuery, RunHead, RunStatus } from "@durable/core";
 import type { BlockedNote, RunFlow } from "@durable/core/storage";
-import { dueSinceOf, isDead, noted } from "@durable/core/storage";
+import { dueSinceOf, isDead, noted, readMarks } from "@durable/core/storage";
 import { take } from "./text.ts";
 
 /** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */
@@ -30,9 +30,8 @@ export interface RunRow {
   readonly version: string | null;
   /** Missing in claims, like those below. */
   readonly report?: string | null;
-  readonly waits?: string | null;
+  readonly marks?: string | null;
   readonly waits_at?: number | null;
-  readonly mark?: string | null;
   readonly process?: string | null;
   /** In lists: its lease lasts. */
   readonly driven?: boolean | null;
@@ -66,8 +65,7 @@ export function headOf(row: RunRow): RunHead {
     ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
     ...(row.version !== null && { version: take(row.version) }),
     ...(typeof row.report === "string" && { report: take(row.report) }),
-    ...(typeof row.waits === "string" && { waits: JSON.parse(take(row.waits)) as OpenWaits }),
-    ...(typeof row.mark === "string" && { mark: row.mark as NonNullable<RunHead["mark"]> }),
+    ...(typeof row.marks === "string" && readMarks(take(row.marks))),
   };
 }
 

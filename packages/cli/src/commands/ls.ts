@@ -78,7 +78,7 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 export function headJson(head: ListedRun): Readonly<Record<string, unknown>> {
   const { runId, workflow, status, state, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } =
     head;
-  const { dueSince, tags, version, waits } = head;
+  const { dueSince, tags, version, waits, usage, inherited, error, scope } = head;
   return {
     runId,
     workflow,
@@ -95,6 +95,10 @@ export function headJson(head: ListedRun): Readonly<Record<string, unknown>> {
     ...(tags === undefined ? {} : { tags }),
     ...(version === undefined ? {} : { version }),
     ...(waits === undefined ? {} : { waits }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(inherited === undefined ? {} : { inherited }),
+    ...(error === undefined ? {} : { error }),
+    ...(scope === undefined ? {} : { scope }),
     ...(blocked === undefined
       ? {}
       : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),
@@ -133,12 +137,13 @@ function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string 
 }
 
 function noteOf(
-  { state, wakeAt, waits, blocked, label, parent, tags = {}, report }: ListedRun,
+  { state, wakeAt, waits, blocked, error, label, parent, tags = {}, report }: ListedRun,
   term: Terminal,
   now: number,
 ): string {
   const parts = [
     ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
+    ...(error === undefined ? [] : [styled("red", inline(error.message ?? error.code, 60))]),
     ...(waits?.question === undefined ? [] : [styled("yellow", inline(waits.question, 60))]),
     ...((state === "sleeping" || state === "waiting") && wakeAt !== null
       ? [`until ${when(wakeAt, now)}`]

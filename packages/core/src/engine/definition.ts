@@ -4,7 +4,7 @@ import type { Duration } from "../values/duration.ts";
 import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
 import type { RetryOptions } from "./calls/retry.ts";
-import type { Usage } from "../journal/usage.ts";
+import type { Usage } from "../values/usage.ts";
 
 /** What the runs and steps of a workflow have where they do not say otherwise. */
 export interface Defaults {

@@ -2,7 +2,7 @@
 
 import type { CallKind, Entry } from "../journal/entry.ts";
 import type { Settlement } from "../journal/kinds.ts";
-import type { Usage } from "../journal/usage.ts";
+import type { Usage } from "../values/usage.ts";
 import type { DurableError } from "../values/errors.ts";
 
 /** What every event of a hook has. */

@@ -15,8 +15,8 @@ import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
-import type { Usage } from "../journal/usage.ts";
-import { spendOf, type Prices, type Spend } from "./spend.ts";
+import type { Prices, Usage } from "../values/usage.ts";
+import { spendOf, type Spend } from "./spend.ts";
 import { definitionOf, openRun } from "../runs/lookup.ts";
 
 /** What a fork would do, worked out by replay without running any step. */

@@ -4,7 +4,7 @@ import type { CallKind } from "../journal/entry.ts";
 import { callKind, isSettlement } from "../journal/kinds.ts";
 import { nameOf, stepAsked } from "../journal/keys.ts";
 import type { RunEntry } from "../journal/outcome.ts";
-import type { Usage } from "../journal/usage.ts";
+import type { Usage } from "../values/usage.ts";
 import type { Doing } from "../runs/under-way.ts";
 
 /** One attempt of a step or of a stream. */

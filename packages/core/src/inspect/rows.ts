@@ -2,7 +2,7 @@
 
 import { isDeadline } from "../journal/keys.ts";
 import { materialize } from "../journal/lineage.ts";
-import { sumUsage } from "../journal/usage.ts";
+import { sumUsage } from "../values/usage.ts";
 import type { RunEntry } from "../journal/outcome.ts";
 import type { Doing } from "../runs/under-way.ts";
 import { draftOf, emptyDraft, learn, learnDoing, type Draft, type RowView } from "./row.ts";

@@ -19,7 +19,8 @@ import { lineage, type Lineage } from "./diff.ts";
 import type { Doing } from "../runs/under-way.ts";
 import type { AttemptView, RowView } from "./row.ts";
 import { isContainer, rowsOf, type RowOptions } from "./rows.ts";
-import { spendOf, type Prices, type Spend } from "./spend.ts";
+import type { Prices } from "../values/usage.ts";
+import { spendOf, type Spend } from "./spend.ts";
 
 export { busyMs, foldGaps, positionOn, type Axis, type AxisPart, type FoldOptions } from "./axis.ts";
 export { plain, type Plain, type PlainOptions } from "./plain.ts";

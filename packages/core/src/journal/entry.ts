@@ -7,7 +7,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { RunFlow } from "../ports/storage.ts";
-import type { Usage } from "./usage.ts";
+import type { Usage, UsageRow } from "../values/usage.ts";
 
 /** What a fork reads of one ancestor. */
 export interface Ancestor {
@@ -108,6 +108,8 @@ export type Fact<V> =
       readonly childOf?: ChildOf;
       readonly spawnedBy?: SpawnedBy;
       readonly tags?: Readonly<Record<string, string>>;
+      /** Whose run it is, where a policy says so. */
+      readonly scope?: string;
       /** Names this incarnation of the run id. */
       readonly nonce: string;
       readonly flow?: RunFlow;
@@ -158,6 +160,9 @@ export type Fact<V> =
         readonly ancestors: readonly string[];
         readonly readsFrom?: readonly number[];
         readonly tags?: Readonly<Record<string, string>>;
+        readonly usage?: readonly UsageRow[];
+        readonly inherited?: readonly UsageRow[];
+        readonly scope?: string;
       };
       /** Messages that the chapter before has not read, and ids of those that it was sent. See mailbox.ts. */
       readonly messages?: V;
@@ -175,6 +180,7 @@ export type Fact<V> =
       readonly label: string | null;
       /** The tags that the parent had at that time. */
       readonly tags?: Readonly<Record<string, string>>;
+      readonly scope?: string;
       readonly ancestry: readonly Ancestor[];
       /** The entries of the fork are numbered from here on. */
       readonly base: number;

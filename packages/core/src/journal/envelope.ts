@@ -82,7 +82,7 @@ export class Envelope {
   }
 
   #keep(text: string, blobs: Map<string, string>): string {
-    const name = this.#names.get(text) ?? this.#cipher?.nameOf(text) ?? plainName(text);
+    const name = this.#names.get(text) ?? this.nameOf(text);
     this.#names.set(text, name);
     if (!this.#named.has(name)) blobs.set(name, text);
     return name;
@@ -94,7 +94,12 @@ export class Envelope {
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
   }
 
-  /** A report or a question as the head of a run has it: bound to its run, and not to a position. */
+  /** A name for content, which reveals nothing of it where values are encrypted. */
+  nameOf(content: string): string {
+    return this.#cipher?.nameOf(content) ?? plainName(content);
+  }
+
+  /** A report, a question or an error as the head of a run has it: bound to its run, and not to a position. */
   async sealText(value: Json, place: Place): Promise<string> {
     const text = JSON.stringify(value);
     const body = await this.#cipher?.seal(text, place);

@@ -10,18 +10,21 @@
  * fold.7. A run that goes on keeps the time since when it is due, so that a step changes nothing by which due runs are
  *     ordered. Neither a message nor a pause begins a run before its time.
  * fold.8. A run that is moved has the tags and the deadline of the start that moved it, as it has its input.
+ * fold.9. The run that used tokens counts them, once: also those of attempts that failed and of calls that a retry struck. A
+ *     fork has apart what it inherited.
  */
 
 import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { traitsOf } from "./kinds.ts";
-import { locatorOf } from "./keys.ts";
+import { locatorOf, nameOf } from "./keys.ts";
+import { addUsage, dayOf } from "../values/usage.ts";
 import { Mailbox } from "./mailbox.ts";
 import type { RunFlow, RunHead } from "../ports/storage.ts";
 import { hasEnded } from "../ports/storage-kit.ts";
 import { marksOf, Waits, type Marks, type OpenWait, type WaitState } from "./waits.ts";
 
-type Summarized = Omit<RunHead, "locator" | "report" | "waits" | "mark" | "blocked" | "driven">;
+type Summarized = Omit<RunHead, "locator" | "report" | keyof Marks | "blocked" | "driven">;
 
 export type Summary = { -readonly [K in keyof Summarized]: Summarized[K] };
 
@@ -46,6 +49,8 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);
   summary.status = isPaused ? "paused" : waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
+  if ("usage" in fact && fact.usage !== undefined)
+    summary.usage = addUsage(summary.usage, fact.usage, { day: dayOf(at), label: nameOf(fact.key) });
   switch (fact.kind) {
     case "run.started":
     case "run.forked":
@@ -120,10 +125,14 @@ function begin(
   summary.createdAt = at;
   keepVersion(summary, fact);
   if (fact.tags !== undefined) summary.tags = fact.tags;
+  if (fact.scope !== undefined) summary.scope = fact.scope;
   if (fact.kind === "run.started") {
     summary.parent = (fact.childOf ?? fact.spawnedBy)?.runId ?? null;
     return;
   }
+  // The sums so far are those of inherited work.
+  if (summary.usage !== undefined) summary.inherited = summary.usage;
+  delete summary.usage;
   summary.parent = fact.parent;
   summary.label = fact.label;
   summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));

@@ -31,13 +31,16 @@ import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import { rootErrorOf } from "./root-error.ts";
 import { retaken } from "./taken-back.ts";
 import { type KnownAncestors, inheritedBy } from "./ancestors.ts";
 import type { Inherited } from "./lineage.ts";
 import { defined } from "../values/options.ts";
 import { Turns } from "../values/turns.ts";
 import type { Marks } from "./waits.ts";
-import type { AppendRequest, BlockedNote, Storage, ReadReply } from "../ports/storage.ts";
+import type { AppendRequest, BlockedNote, ReadReply, RootError, RunHead, Storage } from "../ports/storage.ts";
+import { marksText } from "../ports/storage-kit.ts";
+import type { Prices } from "../values/usage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
 export interface JournalOptions {
@@ -48,11 +51,15 @@ export interface JournalOptions {
   readonly chapter?: number | undefined;
   /** Ancestors of forks that were read before. */
   readonly known?: KnownAncestors | undefined;
+  /** What models cost, for what is used from now on. */
+  readonly prices?: Prices | undefined;
 }
 
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
 
 const settleTries = 12;
+/** Characters of the name of a group of failures. */
+const groupLength = 16;
 /** About one second: a person must free some space, and should hear of it soon. */
 const fullTries = 6;
 
@@ -65,6 +72,7 @@ export class RunJournal {
   readonly #chain: Chain | undefined;
   /** The id of the writer; a new one each time a journal is opened. */
   readonly driver: string;
+  readonly prices: Prices | undefined;
   state = new RunState();
   /** All entries of the chapter that a workflow may see: inherited ones, then the run's own. */
   entries: Entry[] = [];
@@ -89,8 +97,10 @@ export class RunJournal {
   blocked: BlockedNote | null = null;
   /** Whether the run had a live driver when it was last read; `undefined` where the storage does not say so. */
   held: boolean | undefined;
-  /** What the head in the storage says about waits, with the question as it is stored; `null` while it is not known. */
+  /** What the head in the storage says about waits and errors, with texts as they are stored; `null` while it is not known. */
   #marks: Marks | null = null;
+  /** The marks of the head in the storage, as it keeps them. */
+  #kept: string | null = null;
   /** The question of the head, and the text that the storage has of it: sealed once, not with every append. */
   #question: { readonly text: string; readonly sealed: string } | null = null;
   /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
@@ -99,7 +109,7 @@ export class RunJournal {
   lost = false;
 
   /** A journal that is not read yet. */
-  constructor(locator: string, { storage, world, cipher, chapter, known }: JournalOptions) {
+  constructor(locator: string, { storage, world, cipher, chapter, known, prices }: JournalOptions) {
     this.locator = locator;
     this.#chapter = chapter;
     this.#storage = storage;
@@ -108,6 +118,7 @@ export class RunJournal {
     this.#source = { storage, envelope: this.#envelope, known };
     this.#chain = this.#envelope.chain();
     this.#world = world;
+    this.prices = prices;
     this.driver = world.id().slice(0, 12);
   }
 
@@ -237,13 +248,16 @@ export class RunJournal {
     const text = writeBatch(writeId, outside, wrapped.texts);
     const report = reportMade(facts, this.state.report, this.#first);
     // Without a promise for most appends.
-    const marks = this.#keepsMarks(facts) ? (this.#marks ?? {}) : await this.#marksAfter(facts, summary);
+    const isKept = this.#keepsMarks(facts);
+    const marks = isKept ? (this.#marks ?? {}) : await this.#marksAfter(facts, summary);
+    const head = { locator, ...summary, ...marks };
+    const kept = isKept ? this.#kept : marksText(head);
     const request: AppendRequest = {
       locator,
       position,
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
-      head: { locator, ...summary, ...marks },
-      ...(position > 0 && !isSame(this.#marks, marks) ? { newMarks: true } : {}),
+      head,
+      ...(position > 0 && kept !== this.#kept ? { newMarks: true } : {}),
       ...(report !== undefined && {
         report: await this.#envelope.sealText(report, { runId: spot.runId, at: "report" }),
       }),
@@ -262,6 +276,7 @@ export class RunJournal {
         const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
         const batch = { driver: this.driver, writeId, outside, facts: own };
         this.#marks = marks;
+        this.#kept = kept;
         if (options.learn === false) return { kind: "landed", entries: [] };
         return { kind: "landed", entries: position === 0 ? await this.#learn(batch) : this.#add(batch) };
       } catch (error) {
@@ -278,17 +293,29 @@ export class RunJournal {
   async #marksAfter(facts: readonly WrittenFact[], summary: Summary): Promise<Marks> {
     const [first] = facts;
     if (first?.fact.kind === "run.continued") return {};
-    const { state } = first?.fact.kind === "run.retried" ? retaken(this, first.fact, this.#seq + 1) : this;
-    const marks = state.marksAfter(
-      facts.map(({ fact }) => fact),
-      summary,
-    );
+    const isRetried = first?.fact.kind === "run.retried";
+    const { state } = isRetried ? retaken(this, first.fact, this.#seq + 1) : this;
+    const recorded = facts.map(({ fact }) => fact);
+    const failed = recorded.find(({ kind }) => kind === "run.failed" || kind === "run.failing");
+    const error =
+      failed !== undefined && "error" in failed
+        ? await this.#rootError(failed.error, summary.runId)
+        : isRetried
+          ? undefined
+          : this.#marks?.error;
+    const marks = { ...state.marksAfter(recorded, summary), ...(error === undefined ? {} : { error }) };
     if (marks.waits === undefined || state.skimmed !== null) return marks;
     const { question: text = "", ...open } = marks.waits;
     const place = { runId: summary.runId, at: "question" };
     if (this.#question?.text !== text)
       this.#question = { text, sealed: await this.#envelope.sealText(text, place) };
-    return { waits: { ...open, question: this.#question.sealed } };
+    return { ...marks, waits: { ...open, question: this.#question.sealed } };
+  }
+
+  async #rootError(error: Json, runId: string): Promise<RootError> {
+    const { message, group, ...root } = rootErrorOf(error);
+    const sealed = await this.#envelope.sealText(message, { runId, at: "error" });
+    return { ...root, group: this.#envelope.nameOf(group).slice(0, groupLength), message: sealed };
   }
 
   /** Most appends. A run that waits for something else than an answer goes on with any of them. */
@@ -325,7 +352,7 @@ export class RunJournal {
     this.deleted = deleted === true;
     this.blocked = blocked === undefined ? null : await openNote(blocked, this.locator, this.#cipher);
     this.held = driven;
-    this.#marks = head === undefined ? null : defined({ waits: head.waits, mark: head.mark });
+    this.#keep(head ?? null);
     if (length < this.position) throw regressed(this.runId, this.position, length === 0);
     // Earlier chapters are not read, or were dropped. The batches that follow begin with a chapter.
     this.position = Math.max(this.position, from);
@@ -379,10 +406,9 @@ export class RunJournal {
     if (whole) return void (await this.refresh());
     this.deleted = deleted === true;
     this.position = length;
-    const { locator: _, report: __, waits, mark, ...summary } = head;
+    const { locator: _, report: __, waits: _w, mark: _m, error: _e, ...summary } = head;
     Object.assign(this.state.summary, summary);
-    this.state.skimmed = defined({ waits, mark });
-    this.#marks = this.state.skimmed;
+    this.state.skimmed = this.#keep(head);
     for (const [i, text] of batches.entries()) {
       if (i > 0 && !text.includes(wait)) continue;
       const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
@@ -392,6 +418,13 @@ export class RunJournal {
         if ("wait" in entry && entry.wait === wait) this.state.waits.learn(entry);
       }
     }
+  }
+
+  /** Keeps what the head in the storage says. */
+  #keep(head: RunHead | null): Marks | null {
+    this.#kept = head === null ? null : marksText(head);
+    this.#marks = head === null ? null : defined({ waits: head.waits, mark: head.mark, error: head.error });
+    return this.#marks;
   }
 
   async #learn(batch: ReadBatch): Promise<Entry[]> {
@@ -447,20 +480,9 @@ export class RunJournal {
   }
 }
 
-/** True for a fact that says nothing about waits. */
+/** True for a fact that says nothing about waits, usage or errors. */
 function isStill({ fact }: WrittenFact): boolean {
-  return !("wait" in fact) && !fact.kind.startsWith("run.");
-}
-
-function isSame(before: Marks | null, after: Marks): boolean {
-  const a = before?.waits;
-  const b = after.waits;
-  return (
-    before?.mark === after.mark &&
-    a?.count === b?.count &&
-    a?.expiresAt === b?.expiresAt &&
-    a?.question === b?.question
-  );
+  return !("wait" in fact) && !("usage" in fact) && !fact.kind.startsWith("run.");
 }
 
 /**

@@ -7,7 +7,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import { scrub } from "../values/scrub.ts";
+import { shortText } from "../values/scrub.ts";
 import type { RunHead } from "../ports/storage.ts";
 import type { Entry, Fact } from "./entry.ts";
 import { nameOf } from "./keys.ts";
@@ -98,11 +98,8 @@ export class Waits {
   }
 }
 
-/** What the head of a run says about its waits, with the question as it is. */
-export type Marks = Pick<RunHead, "waits" | "mark">;
-
-/** The longest question that a head has. */
-const questionLength = 200;
+/** What the head of a run says about its waits and its error, with texts as they are. */
+export type Marks = Pick<RunHead, "waits" | "mark" | "error">;
 
 /** What a head says about the waits of a run that goes on. A wait that has an answer is not asked about any more. */
 export function marksOf(open: readonly OpenWait[]): Marks {
@@ -124,9 +121,7 @@ function orderOf({ opened }: OpenWait): number {
 function questionOf({ note, key }: OpenWait["opened"]): string {
   const { question, title, summary, message } = Object(note) as Readonly<Record<string, unknown>>;
   const text = [note, question, title, summary, message].find((one) => typeof one === "string");
-  return scrub(text ?? nameOf(key))
-    .slice(0, questionLength)
-    .toWellFormed();
+  return shortText(text ?? nameOf(key));
 }
 
 function keepIf<T>(set: Set<T>, item: T, keep: boolean): void {

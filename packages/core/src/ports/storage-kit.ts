@@ -108,6 +108,19 @@ export function waitsUntil({ waits }: Pick<RunHead, "waits">): number | null {
   return waits === undefined ? null : (waits.expiresAt ?? never);
 }
 
+const marked = ["waits", "mark", "error", "usage", "inherited", "scope"] as const;
+
+/** What a head says and no query asks for: a storage keeps it as one text. `null` when it says nothing of it. */
+export function marksText(head: RunHead): string | null {
+  const said = marked.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]] as const]));
+  return said.length === 0 ? null : JSON.stringify(Object.fromEntries(said));
+}
+
+/** The same as fields of a head. */
+export function readMarks(text: string | null): Pick<RunHead, (typeof marked)[number]> {
+  return text === null ? {} : (JSON.parse(text) as Pick<RunHead, (typeof marked)[number]>);
+}
+
 /** The statuses of runs that have ended. */
 export const endStatuses = ["completed", "failed", "cancelled"] as const;
 

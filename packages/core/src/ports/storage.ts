@@ -4,6 +4,7 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { UsageRow } from "../values/usage.ts";
 import type { ScheduleStore } from "./schedules.ts";
 
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
@@ -88,10 +89,33 @@ export interface RunHead {
    * suspended until a time, and `waiting` for a message or a child as well.
    */
   readonly mark?: "cancelling" | "failing" | "waiting";
+  /** What its own attempts used, also those that a retry struck; missing when nothing was metered. */
+  readonly usage?: readonly UsageRow[];
+  /** What the work used that a fork inherited: it was not paid for again. */
+  readonly inherited?: readonly UsageRow[];
+  /** Why the run fails or has failed; missing otherwise. */
+  readonly error?: RootError;
+  /** Whose run it is, where a policy says so; forks and children have that of their parent. */
+  readonly scope?: string;
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
   /** In lists only: whether a live driver has the run. Missing where the storage does not know. */
   readonly driven?: boolean;
+}
+
+/** The error that a failed run began to fail with, as its head has it. */
+export interface RootError {
+  /** The code of the error of the run: `step-failed`, `deadline`; `thrown` when its code threw another error. */
+  readonly code: string;
+  /** The key of the step, stream or child that failed first. */
+  readonly key?: string;
+  /** The same for failures that differ only in numbers and ids. With encryption it tells nothing without the key. */
+  readonly group: string;
+  /**
+   * Name and message of the first error, of at most 200 characters. Storages keep a text, which is encrypted where values are;
+   * `list` of a workflow or an app gives the message, or nothing where it cannot be opened.
+   */
+  readonly message?: string;
 }
 
 /** The open waits of a run, as its head has them. */
@@ -136,8 +160,8 @@ export interface AppendRequest {
    */
   readonly newTags?: true;
   /**
-   * True when `waits` or `mark` of the head may differ from those of the head before. A first batch does not say so: what
-   * it has is always new.
+   * True when the marks of the head (`marksText`) may differ from those of the head before. A first batch does not say so:
+   * what it has is always new.
    */
   readonly newMarks?: true;
   /** True when the run had ended, and this batch lets it continue: its singleton may belong to another run by now. */

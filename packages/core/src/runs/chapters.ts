@@ -16,6 +16,7 @@ import { encodeInput, newNonce } from "./lookup.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { carried } from "./send.ts";
+import { defined } from "../values/options.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
 export function nextChapter(engine: Engine, definition: Definition, input: unknown): Promise<Finish> {
@@ -51,7 +52,8 @@ export function beginning(
   return {
     fact: (leftovers) => {
       const { endsBy, summary, mailbox, report } = journal.state;
-      const { createdAt, steps, label, parent, ancestors, readsFrom, tags, flow } = summary;
+      const { createdAt, steps, label, parent, ancestors, flow } = summary;
+      const { readsFrom, tags, usage, inherited, scope } = summary;
       const messages = carried(mailbox);
       return {
         kind: "run.continued",
@@ -72,8 +74,7 @@ export function beginning(
           label,
           parent,
           ancestors,
-          ...(readsFrom === undefined ? {} : { readsFrom }),
-          ...(tags === undefined ? {} : { tags }),
+          ...defined({ readsFrom, tags, usage, inherited, scope }),
         },
         ...(messages === undefined ? {} : { messages }),
         ...(report === null ? {} : { report: report.value }),

@@ -20,6 +20,7 @@ import type { Shows } from "../engine/stop.ts";
 import { UnderWay, type Keeping } from "./under-way.ts";
 import { checkLimits } from "./window.ts";
 import { assertOptions } from "../values/options.ts";
+import { assertPrices, type Prices } from "../values/usage.ts";
 import { leave, ownerNow, runAs } from "../ports/async-context.ts";
 import { decode } from "../values/codec/decode.ts";
 
@@ -58,6 +59,8 @@ export interface HostOptions {
    * all processes on the storage.
    */
   readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
+  /** What models cost: what steps meter is recorded with its cost. A change holds for what is used from then on. */
+  readonly prices?: Prices | undefined;
   /**
    * Functions that learn what runs do: `onRun`, `onStep`, `onAttempt`, `onWait`, `onEnd`, `onBlocked`. They cannot
    * affect a run.
@@ -71,7 +74,7 @@ export interface HostOptions {
 
 /** The names of these options. */
 export const hostOptions =
-  "storage secret encryption patience linger lease waitUntil warm limits hooks logger world";
+  "storage secret encryption patience linger lease waitUntil warm limits prices hooks logger world";
 
 /** A misspelt hook would never be called. */
 export function assertHooks(hooks: HooksOption = []): void {
@@ -127,6 +130,7 @@ export class Host {
     this.find = find;
     for (const definition of definitions) this.slots = this.#slotsOf(definition);
     if (options.limits !== undefined) checkLimits(options);
+    assertPrices(options.prices);
     const warm = options.warm ?? (options.world === undefined ? warmRuns : 0);
     this.parked = new ParkedRuns(warm);
     this.recent = new RecentJournals(warm);
@@ -157,6 +161,7 @@ export class Host {
       storage: await this.storage(),
       world: this.world,
       cipher: this.options.encryption ?? null,
+      prices: this.options.prices,
       known: this.#known,
     };
   }

@@ -10,7 +10,7 @@
  */
 
 import type { LimitOptions, Permit, StepLimit } from "../engine/definition.ts";
-import type { Usage } from "../journal/usage.ts";
+import type { Usage } from "../values/usage.ts";
 import { pause } from "../ports/world.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";

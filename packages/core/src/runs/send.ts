@@ -166,7 +166,7 @@ function full(runId: string): DurableError {
 
 async function opened(
   text: string,
-  { runId, at }: { readonly runId: string; readonly at: "report" | "question" },
+  { runId, at }: { readonly runId: string; readonly at: "report" | "question" | "error" },
   cipher: Cipher | null,
 ): Promise<unknown> {
   let json = JSON.parse(text) as Json;
@@ -180,12 +180,17 @@ async function opened(
 
 /** The head of a run as users see it. */
 export async function withTexts(head: RunHead, cipher: Cipher | null): Promise<RunHead> {
-  const { report: kept, waits, blocked, runId, locator } = head;
-  if (kept === undefined && waits === undefined && blocked === undefined) return head;
-  const read = (text: unknown, at: "report" | "question"): Promise<unknown> | undefined =>
+  const { report: kept, waits, error, blocked, runId, locator } = head;
+  if ((kept ?? waits ?? error ?? blocked) === undefined) return head;
+  const read = (text: unknown, at: "report" | "question" | "error"): Promise<unknown> | undefined =>
     typeof text === "string" ? opened(text, { runId, at }, cipher).catch(() => undefined) : undefined;
-  const [report, question] = await Promise.all([read(kept, "report"), read(waits?.question, "question")]);
+  const [report, question, message] = await Promise.all([
+    read(kept, "report"),
+    read(waits?.question, "question"),
+    read(error?.message, "error"),
+  ]);
   const { report: _, waits: __, ...rest } = head;
+  const { message: ___, ...failed } = error ?? { code: "", group: "" };
   return {
     ...rest,
     ...defined({ report }),
@@ -193,5 +198,6 @@ export async function withTexts(head: RunHead, cipher: Cipher | null): Promise<R
     ...(waits !== undefined && {
       waits: { count: waits.count, expiresAt: waits.expiresAt, ...defined({ question: question as string }) },
     }),
+    ...(error !== undefined && { error: { ...failed, ...defined({ message: message as string }) } }),
   };
 }

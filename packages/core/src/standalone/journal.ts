@@ -35,7 +35,7 @@ import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/
 import { assertOptions, defined } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
 import { decodeEntry, type RunEntry } from "../journal/outcome.ts";
-import { Meter } from "../journal/usage.ts";
+import { Meter } from "../values/usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
 
 /** Options of `Journal.open`: the app that the journal belongs to, or where it is stored and how it is encrypted. */
@@ -155,7 +155,7 @@ export class Journal {
     const known = this.#streams.get(key);
     if (known !== undefined && !known.failed) return known.read() as RecordedStream<T>;
     const where = `stream "${key}" of journal ${this.id}`;
-    const meter = new Meter(where);
+    const meter = new Meter(where, this.#journal.prices);
     const attempt = (this.#replay.record(key)?.attempt ?? 0) + 1;
     const recording = new Recording(
       { key, input, meter, info: this.#info(key, { attempt, meter }, options) },
@@ -196,7 +196,7 @@ export class Journal {
     const attempt = (this.#replay.record(key)?.failures ?? 0) + 1;
     const startedAt = this.#host.world.now();
     const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
-    const meter = new Meter(where);
+    const meter = new Meter(where, this.#journal.prices);
     let value: Json;
     try {
       const info = this.#info(key, { attempt, meter }, options);

@@ -9,7 +9,7 @@ import { Signal } from "../engine/promise.ts";
 import type { KeyRecord } from "../engine/replay.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import type { Meter } from "../journal/usage.ts";
+import type { Meter } from "../values/usage.ts";
 import type { World } from "../ports/world.ts";
 
 /** The chunks of a recorded stream, for `getReader()` or `for await`. */

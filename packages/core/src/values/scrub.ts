@@ -37,6 +37,14 @@ export function scrub(text: string, fill?: string): string {
   return text;
 }
 
+/** The longest text of a value in the head of a run. */
+const shortLength = 200;
+
+/** A text as heads have it: without secrets, and cut. */
+export function shortText(text: string): string {
+  return scrub(text).slice(0, shortLength).toWellFormed();
+}
+
 /** For tests: forgets all secrets. */
 export function forgetSecrets(): void {
   values.clear();

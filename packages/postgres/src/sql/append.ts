@@ -274,13 +274,13 @@ BEGIN
 END $$;
 `;
 
-/** The same for what the head says about waits. */
+/** The same for what the head says beside its columns. */
 const marked = (schema: string): string => `
-CREATE FUNCTION ${schema}.marked(reason text, of_locator text, of_waits text, of_time float8, of_mark text) RETURNS text
+CREATE FUNCTION ${schema}.marked(reason text, of_locator text, of_marks text, of_time float8) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 BEGIN
   IF reason IS NULL THEN
-    UPDATE ${schema}.runs SET waits = of_waits, waits_at = of_time, mark = of_mark WHERE locator = of_locator;
+    UPDATE ${schema}.runs SET marks = of_marks, waits_at = of_time WHERE locator = of_locator;
   END IF;
   RETURN reason;
 END $$;

@@ -14,9 +14,9 @@ import { put } from "../text.ts";
 import { clock } from "./clock.ts";
 import { allWorkflows, columns as claimed, dueRuns, endedWorkflows } from "./due.ts";
 
-/** A claim has neither reports nor waits. `driven` says whether the lease of a run lasts. */
+/** A claim has neither reports nor marks. `driven` says whether the lease of a run lasts. */
 const columnsAt = (now: string): string =>
-  `${claimed}, r.report, r.waits, r.waits_at, r.mark, r.process, (r.lease_until > ${now}) AS driven`;
+  `${claimed}, r.report, r.marks, r.waits_at, r.process, (r.lease_until > ${now}) AS driven`;
 
 export interface ListText {
   readonly text: string;

@@ -16,9 +16,9 @@ async function change(
   { storage }: Subject,
   before: RunHead,
   position: number,
-  marks: Pick<RunHead, "waits" | "mark">,
+  marks: Pick<RunHead, "waits" | "mark" | "usage">,
 ): Promise<RunHead> {
-  const { waits: _, mark: __, ...head } = before;
+  const { waits: _, mark: __, usage: ___, inherited: ____, error: _____, scope: ______, ...head } = before;
   const next = { ...head, ...marks };
   await storage.append({ ...request(next, position), newMarks: true });
   return next;
@@ -40,6 +40,30 @@ const asking: Checks = {
     expect(await heads()).toEqual([opened, other, none]);
     await subject.storage.append(request(opened, 2));
     expect((await heads())[0], "an append that changes nothing about waits").toEqual(opened);
+  },
+
+  "what a head says of usage, errors and scope is kept, changed and removed": async (subject) => {
+    subject.needsFinds();
+    const row = {
+      day: "2026-11-18",
+      label: "ask \u0000 \u{1f44d}",
+      model: "m",
+      inputTokens: 2 ** 40,
+      outputTokens: 0,
+    };
+    const error = { code: "step-failed", key: "a/b", group: "g", message: '"it\'s"' };
+    const inherited = [{ ...row, provider: "p", cost: 0.1 + 0.2 }];
+    const head = await subject.create({ usage: [row], inherited, error, scope: "tenant-1" });
+    const plain = await subject.create();
+    const heads = async (): Promise<readonly RunHead[]> => (await subject.list()).runs;
+    expect(await heads()).toEqual([plain, head]);
+    expect((await subject.storage.read(head.locator)).head).toEqual(head);
+    const rows = Array.from({ length: 32 }, (_, n) => ({ ...row, label: `${n}`.repeat(100) }));
+    const more = await change(subject, plain, 1, { usage: rows, waits: waits(5) });
+    const less = await change(subject, head, 1, { usage: [row, row] });
+    expect(await heads()).toEqual([more, less]);
+    await subject.storage.append(request(more, 2));
+    expect((await heads())[0], "an append that changes nothing of it").toEqual(more);
   },
 
   "list({ waiting }) has runs with open waits, those that expire first before others, whatever they do":

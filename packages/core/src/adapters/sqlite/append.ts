@@ -1,6 +1,6 @@
 /** One append, in the tables of the file. It runs inside a commit (commits.ts). */
 
-import { conflict, droppedConflict, dueOrder, waitsUntil } from "../../ports/storage-kit.ts";
+import { conflict, droppedConflict, dueOrder, marksText, waitsUntil } from "../../ports/storage-kit.ts";
 import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 import type { DurableError } from "../../values/errors.ts";
 import { nameBlobs, refusalOf } from "./blobs.ts";
@@ -9,7 +9,7 @@ import { keepTags } from "./list-text.ts";
 import { thisProcess } from "./process.ts";
 import { isLate, keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
-import { batchSum, chapterSum, headSum, marksSum, sumOf, textSum } from "./sums.ts";
+import { batchSum, chapterSum, headSum, sumOf, textSum } from "./sums.ts";
 
 /** Writes head, batch, blobs, lease and readers. Everything is checked before anything is written. */
 export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
@@ -64,12 +64,12 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
 }
 
-/** What the head says about waits, where it may be new. */
+/** What the head says beside its columns, where it may be new. */
 function keepMarks(sql: Statements, { locator, position, head, newMarks }: AppendRequest): void {
-  const isNew = position === 0 ? head.waits !== undefined || head.mark !== undefined : newMarks === true;
-  if (!isNew) return;
-  const [waits, mark] = [head.waits === undefined ? null : JSON.stringify(head.waits), head.mark ?? null];
-  sql.setMarks.run(waits, waitsUntil(head), mark, marksSum(locator, waits, mark), locator);
+  if (position > 0 && newMarks !== true) return;
+  const marks = marksText(head);
+  const sum = marks === null ? null : textSum(locator, marks);
+  if (position > 0 || marks !== null) sql.setMarks.run(marks, sum, waitsUntil(head), locator);
 }
 
 /** Called before anything is written. A conflict comes before other refusals, because it makes them irrelevant. */

@@ -23,6 +23,7 @@ const firstVersion = 4;
  * - Columns with the ending `_sum` are checksums (sums.ts).
  * - `length` counts all batches that the run ever had, and `dropped` those that were removed from its beginning.
  * - `ended_at` is computed, so it cannot differ from the status. A run that goes on is not in its index.
+ * - `marks` is one text with all that a head says and no query asks for.
  * - `waits_at` is when the first open wait expires, for the order of runs that wait for an answer; NULL without one.
  * - `slot`, `singleton` and `fair` repeat what is in `flow`, for indexes.
  */
@@ -59,10 +60,9 @@ const runs = `CREATE TABLE runs (
      blocked_sum INTEGER,
      report TEXT,
      report_sum INTEGER,
-     waits TEXT,
-     waits_at REAL,
-     mark TEXT,
+     marks TEXT,
      marks_sum INTEGER,
+     waits_at REAL,
      tags TEXT,
      version TEXT,
      tags_sum INTEGER,
@@ -132,8 +132,8 @@ const triggers = `CREATE TRIGGER runs_gone AFTER DELETE ON runs
      BEGIN UPDATE runs SET blocked = NULL, blocked_sum = NULL WHERE id = NEW.id; END;
    CREATE TRIGGER runs_unreported AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.report IS NOT NULL
      BEGIN UPDATE runs SET report = NULL, report_sum = NULL WHERE id = NEW.id; END;
-   CREATE TRIGGER runs_unasked AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.waits IS NOT NULL
-     BEGIN UPDATE runs SET waits = NULL, waits_at = NULL, mark = NULL, marks_sum = NULL WHERE id = NEW.id; END;`;
+   CREATE TRIGGER runs_unmarked AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.marks IS NOT NULL
+     BEGIN UPDATE runs SET marks = NULL, marks_sum = NULL, waits_at = NULL WHERE id = NEW.id; END;`;
 
 /** Tags are looked up in a table of their own, which triggers keep: a run without tags writes no page more. */
 const tags = `CREATE TABLE tags (

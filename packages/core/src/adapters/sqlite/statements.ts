@@ -2,7 +2,8 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { dueSinceOf, noted } from "../../ports/storage-kit.ts";
-import type { BlockedNote, OpenWaits, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
+import { readMarks } from "../../ports/storage-kit.ts";
+import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
 import { numbered } from "./numbered.ts";
@@ -40,9 +41,7 @@ function appending(database: DatabaseSync) {
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
     setReport: database.prepare("UPDATE runs SET report = ?, report_sum = ? WHERE locator = ?"),
-    setMarks: database.prepare(
-      "UPDATE runs SET waits = ?, waits_at = ?, mark = ?, marks_sum = ? WHERE locator = ?",
-    ),
+    setMarks: database.prepare("UPDATE runs SET marks = ?, marks_sum = ?, waits_at = ? WHERE locator = ?"),
     hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
     keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
     // Once per chapter. The last value is the position of the chapter.
@@ -183,7 +182,7 @@ export function isLeased({ lease_until: until = null }: Row, now: number): boole
 
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
-  const { report = null, waits = null, mark = null } = row;
+  const { report = null, marks = null } = row;
   const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
   const limits = flow === null ? undefined : (JSON.parse(String(flow)) as RunFlow);
   return {
@@ -205,8 +204,7 @@ export function headOf(row: Row): RunHead {
     ...(limits !== undefined && { flow: limits }),
     ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
     ...(version !== null && { version: String(version) }),
-    ...(waits !== null && { waits: JSON.parse(String(waits)) as OpenWaits }),
-    ...(mark !== null && { mark: mark as NonNullable<RunHead["mark"]> }),
+    ...readMarks(marks as string | null),
   };
 }
 

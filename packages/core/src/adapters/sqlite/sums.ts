@@ -62,12 +62,7 @@ export function tagsSum(locator: string, tags: Value, version: Value): number {
   return sumOf([locator, tags, version]);
 }
 
-/** Checksum of what a head says about waits. The place in their order is not covered: nothing else rests on it. */
-export function marksSum(locator: string, waits: Value, mark: Value): number {
-  return sumOf([locator, waits, mark]);
-}
-
-/** Checksum of a note or a report. It covers the locator, so that the text of another run is detected. */
+/** Checksum of a note, a report or marks. It covers the locator, so that the text of another run is detected. */
 export function textSum(locator: string, text: string): number {
   return sumOf([locator, text]);
 }
@@ -77,23 +72,23 @@ export function checkRun(row: Row, path: string): void {
   const locator = String(row["locator"]);
   const state = { length: Number(row["length"]), deleted: row["deleted"] !== 0 };
   const { chapter = null, dropped = null, reads_from: from = null } = row;
-  const { tags = null, version = null, waits = null, mark = null } = row;
+  const { tags = null, version = null } = row;
   const isAsWritten =
     row["about_sum"] === sumOf(pick(row, about)) &&
     row["head_sum"] === headSum(locator, pick(row, fold), state) &&
     row["chapter_sum"] === chapterSum(locator, chapter, dropped, from) &&
-    ((tags === null && version === null) || row["tags_sum"] === tagsSum(locator, tags, version)) &&
-    ((waits === null && mark === null) || row["marks_sum"] === marksSum(locator, waits, mark));
+    ((tags === null && version === null) || row["tags_sum"] === tagsSum(locator, tags, version));
   if (!isAsWritten) throw damagedHead(row, path);
   checkNote(row, path);
 }
 
-/** Checks the note and the report of a row. */
+/** Checks the note, the report and the marks of a row. */
 export function checkNote(row: Row, path: string): void {
-  const { locator, blocked = null, blocked_sum: kept, report = null, report_sum: reportKept } = row;
-  const differs = (text: Value, sum: Value | undefined): boolean =>
-    text !== null && sum !== textSum(String(locator), String(text));
-  if (differs(blocked, kept) || differs(report, reportKept)) throw damagedHead(row, path);
+  const locator = String(row["locator"]);
+  for (const name of ["blocked", "report", "marks"]) {
+    const text = row[name] ?? null;
+    if (text !== null && row[`${name}_sum`] !== textSum(locator, String(text))) throw damagedHead(row, path);
+  }
 }
 
 function damagedHead({ run_id: runId, locator }: Row, path: string): DurableError {

@@ -13,7 +13,7 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
-import { Meter, type Usage } from "../../journal/usage.ts";
+import { Meter, type Usage } from "../../values/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
@@ -269,7 +269,8 @@ export class Info implements StepInfo {
   }
 
   get meter(): (usage: Usage) => void {
-    this.#meter ??= new Meter(`"${this.key}" of run ${this.#engine.journal.runId}`);
+    const { runId, prices } = this.#engine.journal;
+    this.#meter ??= new Meter(`"${this.key}" of run ${runId}`, prices);
     return this.#meter.add.bind(this.#meter);
   }
 

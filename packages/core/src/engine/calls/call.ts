@@ -26,7 +26,7 @@ export interface CallEngine {
   readonly world: World;
   readonly journal: Pick<
     RunJournal,
-    "runId" | "locator" | "nonce" | "state" | "entries" | "seedAt" | "lost" | "runAt"
+    "runId" | "locator" | "nonce" | "state" | "entries" | "seedAt" | "lost" | "runAt" | "prices"
   >;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;

@@ -171,9 +171,13 @@ function lastWords(said: string, chunk: unknown): string {
   return words === "" ? said : (said + words.slice(-shownWords)).slice(-shownWords);
 }
 
-function wordsOf(chunk: unknown): string {
+/** A list may be its own element, so lists count only one inside another. */
+function wordsOf(chunk: unknown, depth = 0): string {
   if (typeof chunk === "string") return chunk;
-  if (Array.isArray(chunk)) return ([chunk.at(-1)].flat() as unknown[]).map(wordsOf).join("");
+  if (Array.isArray(chunk) && depth < 2) {
+    const last = ([chunk.at(-1)].flat() as unknown[]).slice(-shownWords);
+    return last.map((one) => wordsOf(one, depth + 1)).join("");
+  }
   if (typeof chunk !== "object" || chunk === null) return "";
   const { delta, text } = chunk as { readonly delta?: unknown; readonly text?: unknown };
   return typeof delta === "string" ? delta : typeof text === "string" ? text : "";
