@@ -1,6 +1,6 @@
 /** A model of the AI SDK whose calls are recorded. Proven in test/matrix.test.ts. */
 
-import { DurableError } from "@durable/core";
+import { currentStep, DurableError } from "@durable/core";
 import {
   callOf,
   checkedModelOptions,
@@ -11,6 +11,8 @@ import {
 } from "./call.ts";
 import { recordFedStream } from "./fed-stream.ts";
 import { recordCall } from "./generate.ts";
+import type { Part } from "./chunks.ts";
+import { meter } from "./meter.ts";
 import { placed, type Place } from "./place.ts";
 import { recorderNow, type Recorder } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
@@ -55,11 +57,28 @@ export function durableModel<M extends object>(...args: readonly unknown[]): M {
       return (given: Params) => {
         const recorder = recorderNow(on);
         return recorder === null
-          ? method(withoutKey(given).params)
+          ? metered(target, method(withoutKey(given).params))
           : record(recorder, { model: target, given, method }, options);
       };
     },
   });
+}
+
+/** A call inside a step is part of its work: the step records the result, and counts what the call used. */
+async function metered(model: ModelId, answer: PromiseLike<object>): Promise<object> {
+  const info = currentStep();
+  if (info === undefined) return answer;
+  const result = await answer;
+  meter(info, model, result);
+  const { stream } = result as Partial<StreamResult>;
+  if (stream === undefined) return result;
+  const counted = new TransformStream<Part, Part>({
+    transform: (part, to) => {
+      if (part.type === "finish") meter(info, model, { usage: {}, ...part });
+      to.enqueue(part);
+    },
+  });
+  return { ...result, stream: stream.pipeThrough(counted) };
 }
 
 interface Asked {

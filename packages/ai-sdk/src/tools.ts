@@ -153,14 +153,15 @@ async function* gradually(call: Called): AsyncGenerator {
   yield await work;
 }
 
-async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<unknown> {
+async function asStep(call: Called, execute: (info: StepInfo) => unknown): Promise<unknown> {
   const { on, tool, given, input } = call;
+  const work = async (info: StepInfo): Promise<unknown> => recordable(await execute(info), call, info);
   const { abortSignal, toolCallId } = given;
   // An error of a tool is information for the model, so it is not retried unless the options ask for it.
   const { retry = false, timeout, onUncertain } = call.options;
   if (isJournal(on)) {
     const name = stepName(tool, toolCallId, fingerprint(plain(input) ?? null, tool).slice(0, 8));
-    return recorderOf(on).step(name, async (info) => work(info), { retry, signal: abortSignal });
+    return recorderOf(on).step(name, work, { retry, signal: abortSignal });
   }
   const attempt = async (info: StepInfo): Promise<unknown> => {
     try {
@@ -181,6 +182,32 @@ async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<
     const end = endOf(on, call, own);
     if (end === null) throw own;
     return on.fail(end);
+  }
+}
+
+/**
+ * The model gets the JSON of a result, so a result that cannot be recorded, such as a row of an ORM, is recorded as its JSON. The
+ * run has that form from the first time on. A cycle fails as before.
+ */
+function recordable(value: unknown, { tool, given: { toolCallId } }: Called, { log }: StepInfo): unknown {
+  try {
+    fingerprint(value, `result of tool "${tool}"`);
+    return value;
+  } catch (error) {
+    if (!DurableError.is(error, "not-serializable")) throw error;
+    const json = asJson(value);
+    if (json === undefined) throw error;
+    log.warn(`Call "${toolCallId}" of tool "${tool}" is recorded as its JSON. ${error.message}`);
+    return JSON.parse(json);
+  }
+}
+
+/** `undefined` for what JSON cannot express. */
+function asJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
   }
 }
 

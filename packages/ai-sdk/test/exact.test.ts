@@ -46,14 +46,10 @@ describe("a tool ends the run, and the model is not told", () => {
     expect(asked.calls).toBe(1);
   });
 
-  test.each([false, true])("a result that cannot be recorded, streaming %s", async (streams) => {
-    class Account {
-      readonly #balance = 3;
-      get balance(): number {
-        return this.#balance;
-      }
-    }
-    const { outcome, asked } = await run(() => new Account(), streams);
+  test.each([false, true])("a result that has no JSON, streaming %s", async (streams) => {
+    const cycle: { self?: unknown; run: () => void } = { run: () => {} };
+    cycle.self = cycle;
+    const { outcome, asked } = await run(() => cycle, streams);
     expect(outcome).toMatchObject({
       status: "failed",
       error: { code: "not-serializable", details: { tool: "act", toolCallId: "c1" } },

@@ -2,7 +2,7 @@ import { durable, MemoryStorage, type Context, type Entry, type Storage } from "
 import { systemWorld } from "@durable/core/storage";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, test, vi } from "vitest";
-import { durableModel, usageOf } from "../src/index.ts";
+import { durableModel, durableTools, usageOf } from "../src/index.ts";
 import { meter } from "../src/meter.ts";
 import { fakeModel, words } from "./support/fake-model.ts";
 import { Lab } from "./support/lab.ts";
@@ -35,6 +35,35 @@ describe.each(versions.map((version) => [version.name, version] as const))(
       ]);
       expect(total).toMatchObject({ inputTokens: 25, outputTokens: 14, cost: null });
       expect(total.usage.map(({ model }) => model)).toEqual(["scripted", "scripted", "scripted"]);
+    });
+
+    test("an agent inside a tool is counted once, for the step of the tool", async () => {
+      const server = await Provider.open(() => ({ text: "one two" }));
+      const lab = new Lab();
+      const inner = durableModel(models.chat(server.url));
+      const nested = async (): Promise<string> => {
+        const whole = await ai.generateText({ model: inner, prompt: "a" });
+        const streamed = await ai.streamText({ model: inner, prompt: "b" }).text;
+        return whole.text + streamed;
+      };
+      try {
+        await lab.drive(async (ctx) => {
+          const { research } = durableTools(ctx, { research: { execute: nested } });
+          await (research.execute as (input: unknown, given: object) => Promise<string>)(
+            {},
+            { toolCallId: "c", messages: [] },
+          );
+          await ctx.step("by hand", nested);
+        });
+      } finally {
+        await server.close();
+      }
+      const { steps, total } = usageOf(await lab.entries());
+      expect(steps.map(({ key, inputTokens }) => [key.split(" ")[0], inputTokens])).toEqual([
+        ["research", 22],
+        ["by", 22],
+      ]);
+      expect(total).toMatchObject({ inputTokens: 44, outputTokens: 28 });
     });
   },
 );

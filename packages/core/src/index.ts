@@ -18,7 +18,7 @@ export { createWorker } from "./worker/worker.ts";
 export type { Worker, WorkerOptions } from "./worker/worker.ts";
 export type { WorkerPurge } from "./worker/purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
-export { currentContext } from "./engine/create-context.ts";
+export { currentContext, currentStep } from "./engine/create-context.ts";
 export type {
   Branch,
   CleanUp,

@@ -117,6 +117,14 @@ export function currentContext(): Context | undefined {
   return step === null ? (context as Context) : undefined;
 }
 
+/**
+ * The attempt of a step or stream whose work is running now, so that code inside can meter what it uses; `undefined` elsewhere, and
+ * where the runtime cannot tell.
+ */
+export function currentStep(): StepInfo | undefined {
+  return ownerNow()?.info as StepInfo | undefined;
+}
+
 type InBranch = (fn: Branch) => (scope: Scope) => unknown;
 type Given = Parameters<typeof child>[2];
 type AnyChild = { readonly name: string; readonly definition: Definition };

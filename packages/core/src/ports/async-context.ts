@@ -14,6 +14,8 @@ export interface Owner {
   readonly path: string;
   /** The `Context` of that branch. */
   readonly context?: unknown;
+  /** The `StepInfo` of the attempt whose work is running. */
+  readonly info?: unknown;
   /** An error of this run's code that nothing caught. */
   blame(error: unknown): void;
 }

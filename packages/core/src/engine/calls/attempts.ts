@@ -120,8 +120,8 @@ export class Attempts {
   }
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
-  inContext<R>(work: () => R, observer?: Observer, open?: object): R {
-    const owner = { ...this.#engine.options.owner, step: this.#call.key };
+  inContext<R>(work: () => R, info?: Info, observer?: Observer, open?: object): R {
+    const owner = { ...this.#engine.options.owner, step: this.#call.key, info };
     const named = (): R => runAs(owner, work);
     const surrounded = open === undefined ? named : (): R => (observer as Observer).surround(open, named);
     return this.#inContext === null ? surrounded() : this.#inContext(surrounded);
@@ -173,7 +173,7 @@ export class Attempts {
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const work = (): Promise<Fact<Json>> => this.#call.perform(info, attempted);
     const { observer } = this.#engine.options.watch;
-    return this.inContext(work, observer, observer?.attempt(this.#call.kind, attempted));
+    return this.inContext(work, info, observer, observer?.attempt(this.#call.kind, attempted));
   }
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
