@@ -27,7 +27,7 @@ const rows: readonly (readonly [string, unknown])[] = [
 
 test.each(rows)("%s is what the plain SDK would tell the model, in every life", async (_, row) => {
   const lab = new Lab();
-  const execute = vi.fn(() => row);
+  const execute = vi.fn<() => unknown>(() => row);
   const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
   const seen: unknown[] = [];
   const life = (): Promise<unknown> =>
