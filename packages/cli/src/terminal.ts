@@ -3,7 +3,8 @@
  *
  * terminal.1. Text of journals is hostile: control characters and changes of writing direction are made visible, so that
  *     no recorded text can move the cursor, set the title or hide a line.
- * terminal.2. Colours are marks in the text until it is written. A mark in hostile text can only change a colour.
+ * terminal.2. Colours are marks in the text until it is written. Of a mark in hostile text only one of our own styles works.
+ * terminal.3. JSON for a terminal is escaped where a terminal would act on it, and stays the same JSON.
  */
 
 /** One output of a process. */
@@ -60,7 +61,7 @@ export function styled(style: Style, text: string): string {
 
 /** The text without its marks. */
 export function unstyled(text: string): string {
-  return text.replaceAll(/\uE000[\d;]*\uE001/g, "");
+  return text.replaceAll(marks, "");
 }
 
 export class Terminal {
@@ -92,9 +93,9 @@ export class Terminal {
     for (const line of lines) this.#streams.stdout.write(`${render(line, this.#colors.out)}\n`);
   }
 
-  /** Writes text as it is: documents for machines. */
+  /** Writes text as it is, as documents for machines; to a terminal, without what it would act on. */
   raw(text: string): void {
-    this.#streams.stdout.write(text);
+    this.#streams.stdout.write(this.live ? text.replaceAll(hostile, visible) : text);
   }
 
   /** Writes talk: progress, warnings, what to type next. */
@@ -129,11 +130,25 @@ function isUtf8(env: CliStreams["env"]): boolean {
 }
 
 function render(line: string, color: boolean): string {
-  const safe = line.replaceAll(/[\p{Cc}\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu, visible);
-  return color ? safe.replaceAll(/\uE000([\d;]*)\uE001/g, "\u001B[$1m") : unstyled(safe);
+  const safe = line.replaceAll(hostile, visible);
+  return color
+    ? safe.replaceAll(marks, (mark) => (ours.has(mark) ? `\u001B[${mark.slice(1, -1)}m` : ""))
+    : unstyled(safe);
 }
+
+const marks = /\uE000[^\uE001]{0,8}\uE001|[\uE000\uE001]/g;
+const ours: ReadonlySet<string> = new Set(
+  ["0", ...Object.values(codes)].map((code) => `${open}${code}${shut}`),
+);
+
+/** Control characters, changes of direction, and characters that nobody sees. */
+const hostile =
+  /[\p{Cc}\u061C\u200B\u200E\u200F\u2028\u2029\u202A-\u202E\u2066-\u2069]|[\u{E0000}-\u{E007F}]/gu;
 
 function visible(character: string): string {
   if (character === "\n" || character === "\t") return character;
-  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+  return character
+    .split("")
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
 }

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -105,4 +106,38 @@ describe("durable mcp with a real client", () => {
     expect(replies).toContainEqual({ jsonrpc: "2.0", id: 2, result: {} });
     expect(replies.find(({ id }) => id === 1)).toMatchObject({ error: { code: -32_601 } });
   });
+});
+
+test("any line is survived, and a text with a separator of lines arrives whole", async () => {
+  const lines = [
+    "null",
+    "5",
+    "[]",
+    '"x"',
+    "{",
+    "",
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}',
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"show_run","arguments":null}}',
+    '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_runs","arguments":{"workflow":"a\u2028b"}}}',
+    '{"jsonrpc":"2.0","id":4,"method":"ping"}',
+  ];
+  const server = spawn(process.execPath, [...nodeArgs, bin, "mcp", "--app", workflowsFile], {
+    cwd: project.folder,
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  server.stdin.end(`${lines.join("\n")}\n`);
+  let out = "";
+  for await (const chunk of server.stdout) out += String(chunk);
+  const replies = out
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : [JSON.parse(line) as { id: unknown; result?: unknown }]));
+  expect(replies.filter(({ id }) => id === null)).toHaveLength(5);
+  expect(
+    replies
+      .map(({ id }) => id)
+      .filter((id) => id !== null)
+      .toSorted(),
+  ).toEqual([1, 2, 3, 4]);
+  expect(replies.find(({ id }) => id === 4)?.result).toEqual({});
+  expect(replies.find(({ id }) => id === 3)?.result).not.toMatchObject({ isError: true });
 });

@@ -63,13 +63,13 @@ describe("colour and characters", () => {
 
   test("text of journals cannot move the cursor, set the title or turn the writing around", async () => {
     const hostile =
-      "\u001B]0;owned\u0007\u001B[2J\u001B[1A\u009B31m\u202Egnp.exe\r\nfake line \uE00031\uE001red";
+      "\u001B]0;owned\u0007\u001B[2J\u001B[1A\u009B31m\u202Egnp.exe\r\nfake line \uE00031\uE001red \uE0008\uE001hidden \u061C\u200B\u{E0041}";
     const storage = new SqliteStorage(join(project.folder, ".durable", "journal.db"));
     const flow = durable(
       "hostile",
       async (ctx) => {
         await ctx.step("say", () => hostile);
-        throw new Error(hostile);
+        throw Object.assign(new Error(hostile), { name: "Oops\n✓ approved by ops" });
       },
       { storage },
     );
@@ -82,12 +82,20 @@ describe("colour and characters", () => {
       ["tail", "hostile", "--no-follow"],
       ["export", "hostile", "--format", "md"],
       ["ls"],
+      ["show", "hostile", "--json"],
+      ["ls", "--json"],
     ]) {
-      const { out, err } = await project.cli(command, { env: { NO_COLOR: "", FORCE_COLOR: "1" } });
+      const { out, err } = await project.cli(command, { env: { NO_COLOR: "", FORCE_COLOR: "1" }, types: [] });
+      if (command.includes("--json")) expect(() => JSON.parse(out) as unknown).not.toThrow();
+      else expect(out, "marks").not.toMatch(/[\uE000\uE001]/);
+      expect(out, "concealed").not.toContain("\u001B[8m");
+      expect(`${out}${err}`, "a line of its own").not.toMatch(/^✓ approved/m);
       // oxlint-disable-next-line no-control-regex
       const text = `${out}${err}`.replaceAll(/\u001B\[[\d;]*m/g, "");
       // oxlint-disable-next-line no-control-regex
-      expect(text).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/);
+      expect(text).not.toMatch(
+        /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u061C\u200B]|[\u{E0000}-\u{E007F}]/u,
+      );
     }
   });
 });

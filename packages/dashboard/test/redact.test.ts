@@ -45,3 +45,55 @@ test("hides further names, and resume tokens", () => {
   });
   expect(redactText(`token ${"a2".repeat(27)}b.`)).toBe("token [redacted].");
 });
+
+test.each([
+  ["Groq", "gsk_abcdefghijklmnop1234"],
+  ["Hugging Face", "hf_abcdefghijklmnopqrst"],
+  ["xAI", "xai-abcdefghijklmnopqrst"],
+  ["Perplexity", "pplx-abcdefghijklmnopqrst"],
+  ["Replicate", "r8_abcdefghijklmnopqrst"],
+  ["AWS, beside its name", "aws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYab"],
+  ["a password in a text", 'the password: hunter22, and "pwd"= "abcd"'],
+])("hides a key of %s", (_, text) => {
+  const hidden = redactText(`see ${text} there`);
+  expect(hidden).toContain("[redacted]");
+  for (const part of ["abcdefghij", "wJalr", "hunter22"]) expect(hidden).not.toContain(part);
+});
+
+test.each([
+  "pwd",
+  "secrets",
+  "api_keys",
+  "apiKeys",
+  "connectionString",
+  "signingKey",
+  "db_pwd",
+  "DSN",
+  "dbConnectionString",
+])("hides what stands under %s", (name) => {
+  expect(redact({ [name]: "x" })).toEqual({ [name]: "[redacted]" });
+});
+
+test.each([
+  ["tokens that never end", "eyJ-"],
+  ["addresses that never end", "a.b@c."],
+  ["bearers", "bearer  "],
+  ["keys", "sk-"],
+  ["pages with a password", "a://b:"],
+  ["private keys", "-----BEGIN PRIVATE KEY"],
+  ["passwords", "password: "],
+  ["names of AWS", "aws = "],
+  ["digits", "1 "],
+])("hostile text takes linear time: %s", (_, part) => {
+  const cpu = (length: number): number => {
+    const text = part.repeat(length / part.length);
+    const before = process.cpuUsage();
+    redactText(text);
+    redact({ [`_pass${text}\n`]: text });
+    const { user, system } = process.cpuUsage(before);
+    return user + system + 2_000;
+  };
+  cpu(20_000);
+  const [short, long] = [20_000, 160_000].map((length) => Math.min(...[1, 2, 3].map(() => cpu(length))));
+  expect((long as number) / (short as number), "eight times the text").toBeLessThan(24);
+});

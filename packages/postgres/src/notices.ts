@@ -129,7 +129,8 @@ export class Notices {
     if (!Array.isArray(read)) return;
     const [id, notices] = read as [unknown, unknown];
     if (id === this.#id) return notices === "test" ? this.#heard() : undefined;
-    if (Array.isArray(notices)) for (const notice of notices as Notice[]) this.#events.noticed(notice);
+    if (!Array.isArray(notices) || !notices.every(isNotice)) return this.#events.missed();
+    for (const notice of notices) this.#events.noticed(notice);
   }
 
   #lost(client: Client): void {
@@ -150,6 +151,14 @@ export class Notices {
     this.#client = null;
     await client?.end().catch(() => {});
   }
+}
+
+/** Channels have no permissions: any role of the database may send anything. */
+function isNotice(notice: unknown): notice is Notice {
+  if (!Array.isArray(notice)) return false;
+  const [locator, length, workflow] = notice as unknown[];
+  const isText = (value: unknown): boolean => value === null || typeof value === "string";
+  return isText(locator) && isText(workflow) && Number.isSafeInteger(length);
 }
 
 /** The password of a pool is not enumerable, so that it does not show up in logs. */

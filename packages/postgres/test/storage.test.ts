@@ -59,6 +59,51 @@ describe("notifications", () => {
     await due;
     void whole;
   });
+
+  test("of any shape are harmless: any role of the database may send them", async () => {
+    const { open, schema, sql } = place();
+    const [reader, writer] = [open(), open()];
+    const head = headOf({ status: "suspended", wakeAt: null });
+    await writer.append(request(head, 0));
+    const first = reader.changed(head.locator, 1, never());
+    await expect.poll(() => reader.listening, { timeout: 10_000 }).toBe(true);
+    const shapes = [
+      null,
+      5,
+      "x",
+      {},
+      [],
+      [null],
+      [[]],
+      [1, 2, 3],
+      ["a", "b", "c"],
+      [null, 0.5, null],
+      [{}, 1, {}],
+    ];
+    const payloads = shapes.flatMap((shape) => [
+      shape,
+      [shape],
+      ["x", shape],
+      ["x", [shape]],
+      ["x", [[null, 1, null], shape]],
+    ]);
+    const texts = [
+      ...payloads.map((payload) => JSON.stringify(payload)),
+      "",
+      "{",
+      "*",
+      "\u0001",
+      '["x"',
+      "9".repeat(7_000),
+    ];
+    expect(texts.length).toBeGreaterThan(50);
+    for (const round of [1, 2, 3, 4])
+      for (const text of texts)
+        await sql("SELECT pg_notify($1, $2)", [`${schema}:runs`, `${text}${" ".repeat(round)}`]);
+    await writer.append(request(head, 1));
+    await first;
+    expect(reader.listening).toBe(true);
+  });
 });
 
 test("a program that ends with close ends when everything is closed, and not before", async () => {

@@ -4,7 +4,6 @@
  * protocol.1. Nothing but messages is written to stdout.
  */
 
-import { createInterface } from "node:readline";
 import type { Plain } from "@durable/core/inspect";
 import { version } from "../version.ts";
 
@@ -46,13 +45,17 @@ export async function serveTools(
 ): Promise<void> {
   const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   const pending = new Set<Promise<void>>();
-  for await (const line of createInterface({ input })) {
+  for await (const line of linesOf(input)) {
     if (line.trim() === "") continue;
     let message: Message;
     try {
       message = JSON.parse(line) as Message;
     } catch {
       send({ id: null, error: { code: parseError, message: "This is not JSON." } });
+      continue;
+    }
+    if (Object(message) !== message || Array.isArray(message)) {
+      send({ id: null, error: { code: invalidRequest, message: "A request is an object." } });
       continue;
     }
     const work = respond(message, tools, instructions).then((reply) => {
@@ -65,11 +68,25 @@ export async function serveTools(
   await Promise.all(pending);
 }
 
+/** Lines as the protocol has them: other separators, such as U+2028, may stand inside of a text. */
+async function* linesOf(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of input) {
+    const lines =
+      `${rest}${typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true })}`.split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  yield rest;
+}
+
 async function respond(
-  { method, params = {} }: Message,
+  { method, params: given }: Message,
   tools: readonly Tool[],
   instructions: string,
 ): Promise<object> {
+  const params = Object(given) as Readonly<Record<string, unknown>>;
   switch (method) {
     case "initialize": {
       const asked = String(params["protocolVersion"]);

@@ -72,7 +72,7 @@ export function errorLines(error: unknown): string[] {
   for (let at: unknown = error, depth = 0; at !== undefined && at !== null && depth < 8; depth++) {
     if (!(at instanceof Error)) return [...lines, inline(at)];
     const { code } = at as { code?: unknown };
-    lines.push(`${typeof code === "string" ? code : at.name}: ${inline(at.message, 500)}`);
+    lines.push(`${typeof code === "string" ? code : inline(at.name, 60)}: ${inline(at.message, 500)}`);
     at = at.cause;
   }
   return lines;

@@ -4,7 +4,7 @@
  */
 
 import { base32 } from "../values/hash.ts";
-import { scrub } from "../values/scrub.ts";
+import { scrub, scrubFields } from "../values/scrub.ts";
 
 /**
  * Clock, random source, timers and event loop, as the engine sees them. Tests and the simulator pass their
@@ -112,7 +112,7 @@ type Log = NonNullable<World["log"]>;
 const logTo =
   (logger: Logger): Log =>
   (level, message, fields) =>
-    void (async () => logger[level](scrub(message), fields))().catch(() => {});
+    void (async () => logger[level](scrub(message), scrubFields(fields)))().catch(() => {});
 
 export const toConsole: Log = /* @__PURE__ */ logTo(console);
 

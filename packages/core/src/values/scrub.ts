@@ -37,6 +37,23 @@ export function scrub(text: string, fill?: string): string {
   return text;
 }
 
+/** Removes secrets from the texts in plain data. Other objects stay as they are. */
+export function scrubFields<T>(value: T, depth = 0): T {
+  if (shortest === Infinity || depth > mostNested) return value;
+  if (typeof value === "string") return scrub(value) as T;
+  if (Array.isArray(value)) return value.map((one: unknown) => scrubFields(one, depth + 1)) as T;
+  const isPlain = Object(value) === value && [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  if (!isPlain) return value;
+  const fields = Object.entries(value as object).map(([name, one]) => [
+    scrub(name),
+    scrubFields(one, depth + 1),
+  ]);
+  return Object.fromEntries(fields) as T;
+}
+
+/** Deeper fields than these are not logged by anybody. */
+const mostNested = 8;
+
 /** The longest text of a value in the head of a run. */
 const shortLength = 200;
 

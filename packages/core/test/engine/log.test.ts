@@ -1,6 +1,7 @@
-import { createApp, createWorker, durable, Journal, type Logger } from "@durable/core";
+import { createApp, createWorker, durable, Journal, MemoryStorage, secret, type Logger } from "@durable/core";
 import { replayRun } from "@durable/core/inspect";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { forgetSecrets } from "../../src/values/scrub.ts";
 import { lab, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 
 const messages = ({ world }: Lab): string[] => world.lines.map(({ message }) => message);
@@ -54,6 +55,29 @@ describe("ctx.log", () => {
     const forged = durable("forged", (ctx) => ctx.log.error("x", { runId: "other" }));
     await on.world.run(forged.with(on).run(undefined, { id: "s" }));
     expect(on.world.lines.at(-1)?.fields).toMatchObject({ runId: "s" });
+  });
+
+  test("prints no secret, neither in the message nor in a field", async () => {
+    onTestFinished(forgetSecrets);
+    const key = secret("sk-very-secret-key", "API_KEY").reveal();
+    const lines: unknown[] = [];
+    const note = (...line: unknown[]): void => void lines.push(line);
+    const logger: Logger = { debug: note, info: note, warn: note, error: note };
+    const at = new Date(0);
+    const flow = durable("tells", (ctx) =>
+      ctx.log.info(`key is ${key}`, { key, deep: { list: [1, `x ${key}`], [key]: at }, at }),
+    );
+    const app = createApp({ workflows: [flow], storage: new MemoryStorage(), logger, bind: false });
+    await app.run(flow, undefined, { id: "r" });
+    const hidden = "[secret API_KEY]";
+    const fields = {
+      key: hidden,
+      deep: { list: [1, `x ${hidden}`], [hidden]: at },
+      at,
+      runId: "r",
+      workflow: "tells",
+    };
+    expect(lines).toEqual([[`key is ${hidden}`, fields]]);
   });
 
   test("is silent in a fork up to the latest work that it keeps", async () => {

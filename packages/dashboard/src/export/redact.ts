@@ -8,30 +8,35 @@ import type { Plain } from "@durable/core/inspect";
 const hidden = "[redacted]";
 
 const names =
-  /^(?:.*[-_])?(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|auth|cookie|set-cookie|credentials?|ssn|iban|card(?:number)?|cvc|otp|pin)(?:[-_].*)?$/i;
+  /^(?:.*[-_])?(?:pass(?:word|wd|phrase)?s?|pwd|secrets?|token|(?:api|access|private|secret|signing|encryption)[-_]?keys?|connection[-_]?string|dsn|authorization|auth|cookie|set-cookie|credentials?|ssn|iban|card(?:number)?|cvc|otp|pin)(?:[-_].*)?$/is;
 
 const camel =
-  /(?:[a-z])(?:Password|Secret|Token|ApiKey|AccessKey|PrivateKey|Authorization|Cookie|Credentials?)$/;
+  /(?:[a-z])(?:Passwords?|Passphrase|Pwd|Secrets?|Token|(?:Api|Access|Private|Secret|Signing|Encryption)Keys?|ConnectionString|Dsn|Authorization|Cookie|Credentials?)$/;
 
 /** Names that end like a secret, and count instead. */
 const counts = /tokens$|^(?:max|min|total|input|output|cached|reasoning)[-_]?tokens?$/i;
 
+/** Repetitions have an upper bound, and what may begin a match does not also continue one: hostile text takes linear time. */
 const shapes: readonly RegExp[] = [
   // E-mail addresses.
-  /[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+/g,
+  /[\w.+-]{1,64}@[\w-]{1,255}(?:\.[\w-]{1,63}){1,8}/g,
   // Bearer tokens and basic credentials.
-  /\b(?:bearer|basic)\s+[\w.~+/=-]{8,}/gi,
+  /\b(?:bearer|basic)\s{1,8}[\w.~+/=-]{8,4096}/gi,
+  // Passwords and keys that a text names.
+  /(?<=\b(?:password|passwd|pwd|passphrase|secret|api[ _-]?key)\s{0,4}[:=]\s{0,4}["']?)[^\s"',;]{4,256}/gi,
   // JSON Web Tokens.
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}/g,
-  // Keys of providers: OpenAI, Anthropic, Stripe, GitHub, Slack, AWS, Google.
-  /\b(?:sk|pk|rk)[-_][\w-]{16,}/g,
-  /\b(?:ghp|gho|ghs|ghu|github_pat|glpat|xox[abprs]|whsec|npm)[-_][\w-]{10,}/g,
+  /(?<![\w-])eyJ[\w-]{8,2048}\.[\w-]{8,8192}\.[\w-]{4,2048}/g,
+  // Keys of providers: OpenAI, Anthropic, Stripe, Groq, Hugging Face, xAI, Perplexity, Replicate, GitHub, Slack, AWS, Google.
+  /\b(?:sk|pk|rk|gsk|hf|xai|pplx|r8|co|fw|tvly|lsv2)[-_][\w-]{16,512}/g,
+  /\b(?:ghp|gho|ghs|ghu|github_pat|glpat|xox[abprs]|whsec|npm)[-_][\w-]{10,512}/g,
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\bAIza[\w-]{30,}/g,
+  /\bAIza[\w-]{30,64}/g,
+  // Secret keys of AWS, beside their name.
+  /(?<=aws.{0,32}[:=]\s{0,4}["']?)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])/gi,
   // Resume tokens of this library: key id, locator, wait, MAC.
   /\b[a-z2-7]{55}\b/g,
   // Passwords in addresses.
-  /(?<=[a-z][a-z0-9+.-]*:\/\/)[^\s/:@]+:[^\s/@]+(?=@)/gi,
+  /(?<=[a-z][a-z0-9+.-]{0,32}:\/\/)[^\s/:@]{1,256}:[^\s/@]{1,256}(?=@)/gi,
   // Private keys.
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
   // Numbers of cards.
@@ -51,7 +56,11 @@ export function redact<T extends Plain>(value: T, extra: readonly string[] = [])
   return visit(value, "") as T;
 }
 
-function isPrivate(name: string): boolean {
+/** The end of a long name is not looked at. */
+const longestName = 200;
+
+function isPrivate(given: string): boolean {
+  const name = given.slice(0, longestName);
   return !counts.test(name) && (names.test(name) || camel.test(name));
 }
 
