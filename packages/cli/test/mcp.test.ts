@@ -136,7 +136,7 @@ test("any line is survived, and a text with a separator of lines arrives whole",
     replies
       .map(({ id }) => id)
       .filter((id) => id !== null)
-      .toSorted(),
+      .toSorted((a, b) => Number(a) - Number(b)),
   ).toEqual([1, 2, 3, 4]);
   expect(replies.find(({ id }) => id === 4)?.result).toEqual({});
   expect(replies.find(({ id }) => id === 3)?.result).not.toMatchObject({ isError: true });

@@ -92,8 +92,8 @@ describe("colour and characters", () => {
       expect(`${out}${err}`, "a line of its own").not.toMatch(/^✓ approved/m);
       // oxlint-disable-next-line no-control-regex
       const text = `${out}${err}`.replaceAll(/\u001B\[[\d;]*m/g, "");
-      // oxlint-disable-next-line no-control-regex
       expect(text).not.toMatch(
+        // oxlint-disable-next-line no-control-regex
         /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u061C\u200B]|[\u{E0000}-\u{E007F}]/u,
       );
     }

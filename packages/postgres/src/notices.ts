@@ -157,8 +157,11 @@ export class Notices {
 function isNotice(notice: unknown): notice is Notice {
   if (!Array.isArray(notice)) return false;
   const [locator, length, workflow] = notice as unknown[];
-  const isText = (value: unknown): boolean => value === null || typeof value === "string";
-  return isText(locator) && isText(workflow) && Number.isSafeInteger(length);
+  return isTextOrNull(locator) && isTextOrNull(workflow) && Number.isSafeInteger(length);
+}
+
+function isTextOrNull(value: unknown): boolean {
+  return value === null || typeof value === "string";
 }
 
 /** The password of a pool is not enumerable, so that it does not show up in logs. */

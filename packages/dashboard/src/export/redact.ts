@@ -56,7 +56,7 @@ export function redact<T extends Plain>(value: T, extra: readonly string[] = [])
   return visit(value, "") as T;
 }
 
-/** The end of a long name is not looked at. */
+/** A longer name is judged by its beginning. */
 const longestName = 200;
 
 function isPrivate(given: string): boolean {
