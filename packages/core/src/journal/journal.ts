@@ -39,7 +39,7 @@ import { defined } from "../values/options.ts";
 import { Turns } from "../values/turns.ts";
 import type { Marks } from "./waits.ts";
 import type { AppendRequest, BlockedNote, ReadReply, RootError, RunHead, Storage } from "../ports/storage.ts";
-import { marksText } from "../ports/storage-kit.ts";
+import { hasSameMarks } from "../ports/storage-kit.ts";
 import type { Prices } from "../values/usage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
@@ -99,8 +99,8 @@ export class RunJournal {
   held: boolean | undefined;
   /** What the head in the storage says about waits and errors, with texts as they are stored; `null` while it is not known. */
   #marks: Marks | null = null;
-  /** The marks of the head in the storage, as it keeps them. */
-  #kept: string | null = null;
+  /** The head in the storage. */
+  #kept: RunHead | null = null;
   /** The question of the head, and the text that the storage has of it: sealed once, not with every append. */
   #question: { readonly text: string; readonly sealed: string } | null = null;
   /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
@@ -251,13 +251,12 @@ export class RunJournal {
     const isKept = this.#keepsMarks(facts);
     const marks = isKept ? (this.#marks ?? {}) : await this.#marksAfter(facts, summary);
     const head = { locator, ...summary, ...marks };
-    const kept = isKept ? this.#kept : marksText(head);
     const request: AppendRequest = {
       locator,
       position,
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head,
-      ...(position > 0 && kept !== this.#kept ? { newMarks: true } : {}),
+      ...(position > 0 && !isKept && !this.#isMarked(head) ? { newMarks: true } : {}),
       ...(report !== undefined && {
         report: await this.#envelope.sealText(report, { runId: spot.runId, at: "report" }),
       }),
@@ -276,7 +275,7 @@ export class RunJournal {
         const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
         const batch = { driver: this.driver, writeId, outside, facts: own };
         this.#marks = marks;
-        this.#kept = kept;
+        this.#kept = head;
         if (options.learn === false) return { kind: "landed", entries: [] };
         return { kind: "landed", entries: position === 0 ? await this.#learn(batch) : this.#add(batch) };
       } catch (error) {
@@ -420,9 +419,14 @@ export class RunJournal {
     }
   }
 
+  /** True when the head in the storage is known to say the same. */
+  #isMarked(head: RunHead): boolean {
+    return this.#kept !== null && hasSameMarks(this.#kept, head);
+  }
+
   /** Keeps what the head in the storage says. */
   #keep(head: RunHead | null): Marks | null {
-    this.#kept = head === null ? null : marksText(head);
+    this.#kept = head;
     this.#marks = head === null ? null : defined({ waits: head.waits, mark: head.mark, error: head.error });
     return this.#marks;
   }

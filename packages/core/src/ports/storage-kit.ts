@@ -112,8 +112,21 @@ const marked = ["waits", "mark", "error", "usage", "inherited", "scope"] as cons
 
 /** What a head says and no query asks for: a storage keeps it as one text. `null` when it says nothing of it. */
 export function marksText(head: RunHead): string | null {
-  const said = marked.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]] as const]));
-  return said.length === 0 ? null : JSON.stringify(Object.fromEntries(said));
+  const marks = marksIn(head);
+  return marks === null ? null : JSON.stringify(marks);
+}
+
+function marksIn(head: RunHead): object | null {
+  const said = marked.filter((name) => head[name] !== undefined);
+  return said.length === 0 ? null : Object.fromEntries(said.map((name) => [name, head[name]]));
+}
+
+/** True when two heads of a run say the same there. Most say nothing, or only one of them does. */
+export function hasSameMarks(a: RunHead, b: RunHead): boolean {
+  const [before, after] = [marksIn(a), marksIn(b)];
+  return before === null || after === null
+    ? before === after
+    : JSON.stringify(before) === JSON.stringify(after);
 }
 
 /** The same as fields of a head. */
