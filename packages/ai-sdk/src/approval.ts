@@ -29,7 +29,7 @@ export interface ApprovalOptions {
 /** The names of these options. */
 export const approvalOptions = "timeout notify";
 
-/** The call to approve; it is the note of the wait. */
+/** The call to approve. The note of the wait has these fields, and a `question` for lists. */
 export interface ApprovalCall {
   readonly tool: string;
   readonly toolCallId: string;
@@ -47,6 +47,14 @@ export function approvalName({ tool, toolCallId, input }: ApprovalCall, what: st
   return stepName(what, tool, toolCallId, fingerprint(plain(input), `arguments of ${tool}`).slice(0, 8));
 }
 
+/** Lists show the beginning of a question alone. */
+const longestShown = 150;
+
+function shown(input: unknown): string {
+  const text = JSON.stringify(input) ?? "nothing";
+  return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;
+}
+
 export async function askApproval(
   ctx: Context,
   { tool, toolCallId, input }: ApprovalCall,
@@ -54,7 +62,7 @@ export async function askApproval(
 ): Promise<Approval> {
   const given = plain(input);
   const name = approvalName({ tool, toolCallId, input }, "approval");
-  const note = { tool, toolCallId, input: given };
+  const note = { question: `Call ${tool} with ${shown(given)}?`, tool, toolCallId, input: given };
   const fallback: Approval = { approved: false, reason: "no answer in time" };
   const answer =
     timeout === undefined

@@ -221,7 +221,12 @@ describe("approval", () => {
     const body = agent(model, (ctx) => durableTools(ctx, { pay: paying(runs) }, { pay: { approve: true } }));
     const parked = await lab.drive(body);
     const wait = waitOf(parked, "approval pay a ");
-    expect(wait.note).toEqual({ tool: "pay", toolCallId: "a", input: { n: 40 } });
+    expect(wait.note).toEqual({
+      question: 'Call pay with {"n":40}?',
+      tool: "pay",
+      toolCallId: "a",
+      input: { n: 40 },
+    });
     expect(runs.count).toBe(0);
     expect(await lab.resume(body, wait.token, { approved: "yes" })).toBe("invalid");
     expect(await lab.resume(body, wait.token, answer)).toBe("accepted");
