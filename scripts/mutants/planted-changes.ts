@@ -51,6 +51,14 @@ export const plantedInChanges: readonly PlantedBug[] = [
     seenBy: tableSeenBy,
   },
   {
+    name: "call-made-again-taken-for-a-rename",
+    breaks: "changes.6",
+    find: "const asked = fresh.filter(({ key }) => !journal.isLeft(key));",
+    replace: "const asked = fresh;",
+    why: "A fork of reordered code is blocked by a call that it was told to make again.",
+    seenBy: tableSeenBy,
+  },
+  {
     name: "removed-call-taken-for-renamed",
     breaks: "renames.1",
     find: "record.after >= (entered.past ?? -1)",

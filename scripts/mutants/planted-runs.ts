@@ -309,6 +309,14 @@ const plans: readonly PlantedBug[] = [
     why: "A plan leaves out the fork's first calls if the parent never made them.",
     seenBy: { test: "packages/core/test/runs/fork-edit.test.ts", because },
   },
+  {
+    name: "plan-sure-of-what-it-has-not-seen",
+    breaks: "plan.4",
+    find: "if (!end.finished) unsure = unasked(end);",
+    replace: "if (end.finished) unsure = unasked(end);",
+    why: "A plan promises a fork that new work then leads to a renamed step, which blocks it.",
+    seenBy: { test: "packages/core/test/changed-code-table.test.ts", because },
+  },
 ];
 
 export const plantedInRuns: readonly PlantedBug[] = [

@@ -1,229 +1,21 @@
 /** Changes of code under a parked run: the engine, `replayRun`, a plan and golden journals say the same. */
 
-import { createApp, durable, type Context, type Outcome } from "@durable/core";
+import {
+  createApp,
+  durable,
+  type App,
+  type Context,
+  type ForkOptions,
+  type Outcome,
+  type Run,
+} from "@durable/core";
 import { replayRun } from "@durable/core/inspect";
 import { recordGolden, replayGolden } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
-import { lab, secret, tokenOf } from "./support/behaviour-lab.ts";
-
-type Body = (ctx: Context, did: (what: string) => void) => Promise<unknown>;
-
-interface Row {
-  readonly change: string;
-  readonly was: Body;
-  readonly now: Body;
-  /** What the next advance does. `later`: it is blocked only once new work has run. */
-  readonly engine: "goes on" | "blocked" | "later";
-  readonly replay: "same" | "changed" | "unsure" | "diverged";
-}
-
-const pay = (ctx: Context, did: (what: string) => void, name: string, was?: string | null) =>
-  ctx.step(name, ({ idempotencyKey }) => did(idempotencyKey.slice(0, 0) + name), { was });
-const note = (ctx: Context, did: (what: string) => void, name: string, options: object = {}) =>
-  ctx.step(name, () => did(name), options);
-
-const plain: Body = async (ctx, did) => {
-  await note(ctx, did, "a");
-  await note(ctx, did, "b");
-  await pay(ctx, did, "charge");
-  await ctx.suspend("ok");
-  return note(ctx, did, "end");
-};
-
-const rows: readonly Row[] = [
-  { change: "nothing", was: plain, now: plain, engine: "goes on", replay: "same" },
-  {
-    change: "a step inserted at the front",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "x", { was: null });
-      return plain(ctx, did);
-    },
-    engine: "goes on",
-    replay: "changed",
-  },
-  {
-    change: "a step removed",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await pay(ctx, did, "charge");
-      return ctx.suspend("ok");
-    },
-    engine: "goes on",
-    replay: "changed",
-  },
-  {
-    change: "steps reordered",
-    was: plain,
-    now: async (ctx, did) => {
-      await pay(ctx, did, "charge");
-      await note(ctx, did, "b");
-      await note(ctx, did, "a");
-      return ctx.suspend("ok");
-    },
-    engine: "goes on",
-    replay: "same",
-  },
-  {
-    change: "a paid step renamed",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge-card");
-      return ctx.suspend("ok");
-    },
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "a paid step renamed, with was",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge-card", "charge");
-      return ctx.suspend("ok");
-    },
-    engine: "goes on",
-    replay: "same",
-  },
-  {
-    change: "the declared input",
-    was: async (ctx, did) => [await note(ctx, did, "a", { input: 1 }), await ctx.suspend("ok")],
-    now: async (ctx, did) => [await note(ctx, did, "a", { input: 2 }), await ctx.suspend("ok")],
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "the length of a sleep",
-    was: async (ctx) => [await ctx.sleep("1 day"), await ctx.suspend("ok")],
-    now: async (ctx) => [await ctx.sleep("2 days"), await ctx.suspend("ok")],
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "the branches of a group",
-    was: (ctx) => ctx.parallel({ one: (c) => c.suspend("ok") }),
-    now: (ctx) => ctx.parallel({ one: (c) => c.suspend("ok"), two: () => 1 }),
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "the open wait removed, and nothing after it",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge");
-    },
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "the open wait removed, and a plain step after it",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge");
-      return note(ctx, did, "publish");
-    },
-    engine: "later",
-    replay: "unsure",
-  },
-  {
-    change: "the open wait removed, and a step with a compensation after it",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge");
-      return note(ctx, did, "book", { compensate: () => {} });
-    },
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "the race around the open wait removed, and a step with onUncertain after it",
-    was: async (ctx) => ctx.race({ ask: (c) => c.suspend("ok"), late: (c) => c.sleep("30 days") }),
-    now: async (ctx, did) => note(ctx, did, "book", { onUncertain: "retry" }),
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "one of two open waits removed",
-    was: (ctx) => ctx.parallel({ one: (c) => c.suspend("first"), two: (c) => c.suspend("ok") }),
-    now: (ctx) => ctx.parallel({ one: (c) => c.suspend("first"), two: () => 1 }),
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "the open wait renamed, or another inserted before it",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge");
-      return ctx.suspend("legal");
-    },
-    engine: "goes on",
-    replay: "unsure",
-  },
-  {
-    change: "a wait inserted before the open one, said to be new",
-    was: plain,
-    now: async (ctx, did) => {
-      await note(ctx, did, "a");
-      await note(ctx, did, "b");
-      await pay(ctx, did, "charge");
-      await ctx.suspend("legal", { was: null });
-      return ctx.suspend("ok");
-    },
-    engine: "goes on",
-    replay: "changed",
-  },
-  {
-    change: "a loop of 5 to 3",
-    was: async (ctx, did) => {
-      for (let i = 0; i < 5; i++) await pay(ctx, did, "item");
-      return ctx.suspend("ok");
-    },
-    now: async (ctx, did) => {
-      for (let i = 0; i < 3; i++) await pay(ctx, did, "item");
-      await ctx.suspend("ok");
-      return pay(ctx, did, "mail");
-    },
-    engine: "goes on",
-    replay: "changed",
-  },
-  {
-    change: "a sibling renamed",
-    was: (ctx, did) =>
-      ctx.parallel({
-        one: (c) => pay(c, did, "book"),
-        two: async (c) => [await pay(c, did, "ship"), await c.suspend("ok")],
-      }),
-    now: (ctx, did) =>
-      ctx.parallel({
-        one: (c) => pay(c, did, "book"),
-        two: async (c) => [await pay(c, did, "send"), await c.suspend("ok")],
-      }),
-    engine: "blocked",
-    replay: "diverged",
-  },
-  {
-    change: "new work for a newer version",
-    was: plain,
-    now: async (ctx, did) => {
-      if (ctx.version === "1") return plain(ctx, did);
-      return pay(ctx, did, "other");
-    },
-    engine: "goes on",
-    replay: "same",
-  },
-];
+import type { Session } from "../../cli/src/session.ts";
+import { checkRuns } from "../../cli/src/doctor/runs.ts";
+import { lab, secret, tokenOf, type Lab } from "./support/behaviour-lab.ts";
+import { below, note, pay, plain, rows, type Body } from "./support/changed-code-rows.ts";
 
 async function parked(was: Body) {
   const on = lab();
@@ -231,7 +23,7 @@ async function parked(was: Body) {
   const flow = (body: Body, version: string) =>
     durable("flow", (ctx: Context) => body(ctx, (what) => void done.push(what)), { version });
   const app = (body: Body, version = "2") =>
-    createApp({ ...on, patience: 0, workflows: [flow(body, version)] });
+    createApp({ ...on, patience: 0, workflows: [flow(body, version), below] });
   const outcome = await on.world.run(
     flow(was, "1")
       .with({ ...on, patience: 0 })
@@ -250,6 +42,9 @@ describe("every tool says what the engine then does", () => {
     expect(verdict).toBe(replay);
     expect(error?.code).toBe(replay === "diverged" ? "diverged" : undefined);
     expect(done, "a replay runs nothing").toEqual(before);
+    expect(await doctorOf(on, app(now))).toEqual(
+      { same: "ok", changed: "ok", unsure: "warn", diverged: "fail" }[replay],
+    );
     const report = await replayGolden(golden, { against: flow(now, "2"), report: true, secret });
     const [first] = report.journals;
     const driven: Outcome<unknown> = await on.world.run(app(now).advance("r"));
@@ -263,6 +58,46 @@ describe("every tool says what the engine then does", () => {
     if (replay === "same") expect(first?.verdict).toBe("replays");
     if (replay === "changed") expect(driven.status).not.toBe("blocked");
   });
+});
+
+/** What `durable doctor` says of the code on disk. */
+async function doctorOf({ storage, world }: Lab, app: App): Promise<string | undefined> {
+  const session = { app, storage, place: null, label: "", appFile: "app.ts", prices: undefined };
+  const findings = await world.run(checkRuns(session as unknown as Session, world.now()));
+  return findings.find(({ check }) => check === "diverged")?.level;
+}
+
+/** A fork, and whether its plan was right about it. */
+async function planned({ world }: Lab, run: Run, place: ForkOptions, done: readonly string[]) {
+  const where = JSON.stringify(place);
+  const plan = await world.run(run.plan(place));
+  const before = [...done];
+  const fork = await world.run(run.fork(place));
+  await world.advance(5_000);
+  const outcome = await world.run(fork.outcome());
+  const reason = outcome.status === "blocked" ? outcome.error.message : null;
+  const expected = plan.blocked?.message.replace(/Run \S+ /, `Run ${fork.id} `) ?? null;
+  if (plan.blocked !== null || plan.unsure.length === 0) expect(reason, where).toBe(expected);
+  if (plan.blocked !== null) expect(done, where).toEqual(before);
+  return { plan, outcome };
+}
+
+const placesIn = async (run: Run): Promise<ForkOptions[]> => {
+  const entries = (await run.entries()).filter((entry) => "key" in entry);
+  const settled = new Set(entries.filter(({ kind }) => isSettled(kind)).map(({ key }) => key));
+  const from = [...new Set(entries.map(({ key }) => key))].map((key) => ({ from: key }));
+  return [...from, ...[...settled].map((key) => ({ after: key }))];
+};
+const isSettled = (kind: string) => /\.(?:completed|fired|resolved)$/.test(kind);
+
+test.each(rows)("a plan says what the fork does: $change", async ({ change, was, now }) => {
+  const { on, app, done } = await parked(was);
+  const run = app(now).get("r");
+  for (const place of await placesIn(run)) {
+    const { plan } = await planned(on, run, place, done);
+    // Only new work before what is kept leaves it open.
+    if (/^nothing|^the work|^the options/.test(change)) expect(plan.unsure).toEqual([]);
+  }
 });
 
 describe("the plan of a fork", () => {
@@ -291,6 +126,27 @@ describe("the plan of a fork", () => {
     await on.world.advance(5_000);
     expect((await on.world.run(free.outcome())).status).toBe("suspended");
     expect(done).toEqual(["a", "b", "charge", "charge-card"]);
+  });
+
+  test("a call that the fork makes again is not a rename (changes.6)", async () => {
+    const { on, app, done } = await parked(plain);
+    const reordered = rows.find(({ change }) => change === "steps reordered")!;
+    const run = app(reordered.now).get("r");
+    const { plan, outcome } = await planned(on, run, { after: "a" }, done);
+    expect(plan.unsure).toEqual(["a"]);
+    expect(outcome.status).toBe("suspended");
+    expect(done).toEqual(["a", "b", "charge", "charge", "b"]);
+  });
+
+  test("is unsure where new work hides a change (plan.4)", async () => {
+    const { on, app, done } = await parked(plain);
+    const hiding: Body = async (ctx, did) => {
+      await note(ctx, did, "x", { was: null });
+      return changed(ctx, did);
+    };
+    const { plan, outcome } = await planned(on, app(hiding).get("r"), { after: "charge" }, done);
+    expect(plan).toMatchObject({ blocked: null, unsure: ["a", "b", "charge"] });
+    expect(outcome.status).toBe("blocked");
   });
 
   test("a retry that allows changes does not miss a wait that the code no longer has", async () => {
@@ -389,6 +245,15 @@ function edited(nodes: readonly Named[], random: () => number) {
   return { edit, next, isBeforePaid: edit === "insert" && node.kind !== "note" };
 }
 
+/** A fork of the parked run, made by the edited code. */
+async function oneFork(nodes: readonly Named[], next: readonly Named[], random: () => number) {
+  const { on, app, done } = await parked(bodyOf(nodes));
+  const run = app(bodyOf(next)).get("r");
+  const places = await placesIn(run);
+  const { plan, outcome } = await planned(on, run, places[Math.floor(random() * places.length)]!, done);
+  return `${outcome.status}${plan.unsure.length > 0 ? ", unsure" : ""}`;
+}
+
 async function oneEdit(seed: number) {
   const random = draw(seed);
   const nodes = Array.from({ length: 2 + Math.floor(random() * 5) }, (_, i) => {
@@ -405,19 +270,24 @@ async function oneEdit(seed: number) {
   const paid = new Set(nodes.filter(({ kind }) => kind !== "note").map(({ id }) => id));
   const twice = done.filter((what, i) => paid.has(what.split(".")[0]!) && done.indexOf(what) !== i);
   expect(twice, `seed ${seed}: ${edit} paid twice`).toEqual([]);
-  return { edit, isBeforePaid, isBlocked: driven.status === "blocked" };
+  const fork = await oneFork(nodes, next, random);
+  return { edit, isBeforePaid, isBlocked: driven.status === "blocked", fork };
 }
 
 test("random single edits: no paid step runs twice, and only an insert before paid work is blocked in vain", async () => {
   const count = inject("full") ? 1_000 : 60;
   const tally: Record<string, number> = {};
+  const forks: Record<string, number> = {};
   for (let seed = 1; seed <= count; seed++) {
-    const { edit, isBeforePaid, isBlocked } = await oneEdit(seed);
+    const { edit, isBeforePaid, isBlocked, fork } = await oneEdit(seed);
+    forks[fork] = (forks[fork] ?? 0) + 1;
     const what = isBeforePaid ? "insert before paid work" : edit;
     if (isBlocked) tally[what] = (tally[what] ?? 0) + 1;
     if (isBlocked) expect(["rename", "insert before paid work"], `seed ${seed}: ${edit}`).toContain(what);
     if (edit === "insert" && isBeforePaid) expect(isBlocked).toBe(true);
   }
   expect(Object.keys(tally).toSorted()).toEqual(["insert before paid work", "rename"]);
-  if (count === 1_000) console.log(`blocked of ${count} edits: ${JSON.stringify(tally)}`);
+  expect(Object.keys(forks)).toEqual(expect.arrayContaining(["suspended", "blocked"]));
+  if (count === 1_000)
+    console.log(`blocked of ${count} edits: ${JSON.stringify(tally)}; forks: ${JSON.stringify(forks)}`);
 }, 120_000);

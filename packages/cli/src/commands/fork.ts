@@ -125,13 +125,14 @@ export function failureOf({ runId, rows, status }: RunView): string {
 }
 
 export function planJson(plan: ForkPlan): Readonly<Record<string, unknown>> {
-  const { parent, calls, saved, atStake, blocked } = plan;
+  const { parent, calls, saved, atStake, blocked, unsure } = plan;
   return {
     parent,
     calls,
     saved,
     atStake,
     blocked: blocked === null ? null : { code: blocked.code, message: blocked.message },
+    unsure,
   };
 }
 
@@ -156,12 +157,13 @@ function planLines(plan: ForkPlan, term: Terminal): string[] {
   return [`Plan of a fork of ${shortId(plan.parent)}:`, "", ...lines, "", ...summaryLines(plan, term)];
 }
 
-function summaryLines({ calls, saved, atStake, blocked }: ForkPlan, term: Terminal): string[] {
+function summaryLines({ calls, saved, atStake, blocked, unsure }: ForkPlan, term: Terminal): string[] {
   const amount = (what: PlannedCall["what"]): number => calls.filter((call) => call.what === what).length;
   const kept = amount("reused") + amount("edited");
   return [
     `${term.glyph("↺", "<")} ${plural(kept, "call")} from the journal${costOf(saved)}, ${plural(amount("runs"), "call")} to run${costOf(atStake)}`,
     ...(blocked === null ? [] : [styled("red", `${blocked.code}: ${blocked.message}`)]),
+    ...(unsure.length === 0 ? [] : [styled("yellow", `unsure until the new work is over: ${unsure.join(", ")}`)]),
   ];
 }
 

@@ -111,12 +111,12 @@ async function diverged({ app }: Session, heads: readonly RunHead[]): Promise<Fi
     ({ status, workflow }) => status === "suspended" && app.workflows.includes(workflow),
   );
   for (const { runId } of waiting.slice(0, replayed)) {
-    const { error, unreached, next } = await replayRun(app, runId);
+    const { verdict, error, unreached, next } = await replayRun(app, runId);
     const about = { fix: `durable replay ${shortId(runId)}`, runs: [runId] };
     if (error !== null) {
       const check = error.code === "no-secret" ? "secret" : "diverged";
       found.push({ level: "fail", check, text: `${shortId(runId)}: ${error.message}`, ...about });
-    } else if (unreached.length > 0) {
+    } else if (verdict === "unsure") {
       const work = next.map(({ key }) => key).join(", ") || "other waits";
       const text = `${shortId(runId)} waits at ${unreached.join(", ")}, and the code on disk goes on with ${work} instead`;
       found.push({ level: "warn", check: "diverged", text, ...about });

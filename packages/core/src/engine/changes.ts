@@ -10,6 +10,7 @@
  * changes.4. Any other call is judged by renames.ts: a sure rename blocks the run before anything begins, any other is
  *     warned of once.
  * changes.5. No step whose start is recorded begins while an open wait of its branch is passed: the code may have lost it.
+ * changes.6. A call that a fork makes again because it left the record out is neither a change nor a rename.
  */
 
 import { decode } from "../values/codec/decode.ts";
@@ -27,7 +28,7 @@ import { passedWait, vanishedWait } from "./vanished.ts";
 /** What the engine gives. */
 interface Changing {
   readonly world: World;
-  readonly journal: Pick<RunJournal, "runId" | "loose" | "state" | "first">;
+  readonly journal: Pick<RunJournal, "runId" | "loose" | "isLeft" | "state" | "first">;
   readonly options: { readonly version: string | null };
   readonly replay: Replay;
   readonly calls: Pick<CallRegistry, "isClosed">;
@@ -66,10 +67,11 @@ export class Changes {
       this.#fresh.clear();
       return fresh;
     }
-    const renames = this.#renames(fresh);
+    const asked = fresh.filter(({ key }) => !journal.isLeft(key));
+    const renames = this.#renames(asked);
     const sure = renames.find(({ isSure }) => isSure);
     const passed = fresh.flatMap((call) => this.#passed(call) ?? [])[0];
-    const changed = fresh.filter((call) => this.#unclaimed(call).length > 0);
+    const changed = asked.filter((call) => this.#unclaimed(call).length > 0);
     if (changed.length > 0 || sure !== undefined || passed !== undefined) {
       if (when === "still" && !this.#fresh.isOver) return null;
     } else this.#fresh.clear();

@@ -4,17 +4,19 @@
  * plan.1. Nothing is written and no work runs: the code is replayed over what the fork would inherit, to the end of replay.
  * plan.2. Reused work is computed by the same fold that the fork will use (lineage.ts).
  * plan.3. Beyond the end of replay the plan assumes what the parent recorded. Code that takes another path differs.
+ * plan.4. A fork is not blocked by changed code if its plan is neither blocked nor unsure.
  */
 
 import { callKind, isSettlement } from "../journal/kinds.ts";
 import type { Definition } from "../engine/definition.ts";
 import { replay } from "../runs/replay.ts";
+import type { ReplayEnd } from "../engine/stop.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { DurableError } from "../values/errors.ts";
 import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { stepAsked } from "../journal/keys.ts";
+import { pathOf, stepAsked } from "../journal/keys.ts";
 import type { Prices, Usage } from "../values/usage.ts";
 import { spendOf, type Spend } from "./spend.ts";
 import { definitionOf, openRun } from "../runs/lookup.ts";
@@ -34,6 +36,11 @@ export interface ForkPlan {
   readonly atStake: Spend;
   /** Why the fork could not continue with the present code; `null` when it can. */
   readonly blocked: DurableError | null;
+  /**
+   * Recorded calls that the fork keeps, and that the code has not asked for before its new work. Only once that is over it
+   * shows whether they fit the code.
+   */
+  readonly unsure: readonly string[];
 }
 
 /** One call of a planned fork. */
@@ -70,7 +77,10 @@ export async function planFork(
   const kept = new Set(fork.entries.filter(isSettlement).map(({ key }) => key));
   const edited = new Set(fact.edits.map(({ key }) => key));
   const next = new Map<string, Kind>();
-  const stop = await replay(host, definition, fork, ({ calls }) => {
+  let unsure: readonly string[] = [];
+  const stop = await replay(host, definition, fork, (end) => {
+    const { calls } = end;
+    if (!end.finished) unsure = unasked(end);
     for (const { key, kind, scope } of calls.all())
       if (!kept.has(key) && !scope.closed) next.set(key, kind as Kind);
   });
@@ -91,8 +101,19 @@ export async function planFork(
     calls,
     saved: spent("reused"),
     atStake: spent("runs"),
-    blocked: stop.kind === "blocked" ? stop.error : null,
+    ...(stop.kind === "blocked" ? { blocked: stop.error, unsure: [] } : { blocked: null, unsure }),
   };
+}
+
+/** Recorded calls that the code has neither asked for nor passed. */
+function unasked({ journal, calls, replay: records }: ReplayEnd): string[] {
+  const past = new Map([...calls.all()].map(({ scope }) => [scope.path, scope.past]));
+  const keys = new Set(journal.entries.map((entry) => ("key" in entry ? entry.key : "")));
+  return [...keys].filter((key) => {
+    const { seq = 0, after = -1 } = records.record(key) ?? {};
+    const isAhead = seq > journal.loose && after >= (past.get(pathOf(key)) ?? -1);
+    return isAhead && !records.isCalled(key) && !calls.isClosed(key);
+  });
 }
 
 /** The recorded calls, in order. Questions about an uncertain step belong to the step and are left out. */

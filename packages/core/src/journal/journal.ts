@@ -196,6 +196,11 @@ export class RunJournal {
     return Math.max(this.#inherited?.loose ?? 0, this.state.loose);
   }
 
+  /** A fork makes a call of its ancestors again. */
+  isLeft(key: string): boolean {
+    return this.#inherited?.left.has(key) === true;
+  }
+
   /** What seeds random values at a position: an ancestor in inherited history, then the run itself. */
   seedAt(delivered: number): string {
     return this.#ancestorAt(delivered)?.seed ?? this.nonce;

@@ -25,6 +25,8 @@ export interface Inherited {
   readonly clock: number;
   /** Up to here the history was made by another input, other outputs or other code: the code need not ask for all of it. */
   readonly loose: number;
+  /** Keys that ancestors recorded and the fork leaves out: their calls are made again, and are not new. */
+  readonly left: ReadonlySet<string>;
 }
 
 /** True when a fork with these cuts keeps an entry of a call that was made at `after`. */
@@ -48,6 +50,7 @@ export function inherit(
   const messages = new Map<number, Message>();
   const read = new Set<number>();
   let settled = new Set<string>();
+  const left = new Set<string>();
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
     const first = own.find(isBeginning);
@@ -55,6 +58,7 @@ export function inherit(
     if (given !== undefined) input = given;
     // A fork has no time of its own before its own entries.
     if (first?.kind !== "run.forked") clock = Math.max(clock, first?.at ?? 0);
+    for (const entry of own) if ("key" in entry && !isKept(entry, ancestor.cuts)) left.add(entry.key);
     const counted = beforeUndo(afterRetries(own));
     const retries = counted.filter((entry) => entry.kind === "run.retried");
     const isChanged = retries.length > 0 || (first?.kind === "run.forked" && first.edits.length > 0);
@@ -91,7 +95,7 @@ export function inherit(
   );
   if (isEdited(forked)) loose = forked.base;
   for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);
-  return { entries, input, seeds, clock, loose };
+  return { entries, input, seeds, clock, loose, left };
 }
 
 /** What was recorded before the run began to undo its work. */
