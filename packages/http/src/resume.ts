@@ -115,8 +115,8 @@ export async function answerWait(
   // An id makes the second delivery below the same answer.
   const options = { id: id ?? app.world.id(), error: failure };
   const resuming = app.resume(token, value, options).catch((error: unknown) => {
-    // The deployed code cannot take the answer, so it is stored for code that can.
-    if (DurableError.is(error) && kept.has(error.code)) return app.deliver(token, value, options);
+    // The app does not have the workflow, so the answer is stored for one that has it.
+    if (DurableError.is(error, "unknown-workflow")) return app.deliver(token, value, options);
     throw error;
   });
   const result = await within(resuming, answerMs);
@@ -125,8 +125,6 @@ export async function answerWait(
   waitUntil?.(running);
   return app.deliver(token, value, options);
 }
-
-const kept: ReadonlySet<string> = new Set(["unknown-workflow", "diverged", "foreign-await"]);
 
 interface ReplyText {
   readonly http: number;

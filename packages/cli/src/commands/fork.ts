@@ -163,7 +163,9 @@ function summaryLines({ calls, saved, atStake, blocked, unsure }: ForkPlan, term
   return [
     `${term.glyph("↺", "<")} ${plural(kept, "call")} from the journal${costOf(saved)}, ${plural(amount("runs"), "call")} to run${costOf(atStake)}`,
     ...(blocked === null ? [] : [styled("red", `${blocked.code}: ${blocked.message}`)]),
-    ...(unsure.length === 0 ? [] : [styled("yellow", `unsure until the new work is over: ${unsure.join(", ")}`)]),
+    ...(unsure.length === 0
+      ? []
+      : [styled("yellow", `unsure until the new work is over: ${unsure.join(", ")}`)]),
   ];
 }
 

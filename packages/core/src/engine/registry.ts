@@ -171,6 +171,7 @@ export class CallRegistry {
       foreign === true ||
       this.unfinished("step", "stream", "child", "spawn", "sleep").length > 0 ||
       waits.length === 0 ||
+      waits.some((key) => this.#byKey.get(key)?.entered.asked?.was === null) ||
       (this.#replay.orphans().length > 0 && waits.every((key) => this.#replay.record(key)?.opened === true))
     );
   }

@@ -97,12 +97,11 @@ export function vanishedWait(
   const at = first === undefined ? "waits" : `waits for "${first}"`;
   const how = step === undefined ? (finished === true ? ended : at) : `comes to the step "${step}"`;
   const isNew = step ?? first;
+  const open = step === undefined ? ", or answer it if it is open" : "";
   const inserted =
     isNew === undefined
       ? ""
-      : step === undefined
-        ? ` If "${nameOf(isNew)}" is new and comes first, answer it first: an advance opens it.`
-        : ` If "${nameOf(isNew)}" is new and comes first, pass { was: null } to it.`;
+      : ` If "${nameOf(isNew)}" is new and comes first, pass { was: null } to it${open}.`;
   return new DurableError(
     "diverged",
     `Run ${runId} does not fit this code: the code ${how} without reaching the open suspend point "${key}".${inserted} Restore ctx.suspend("${name}")${branch}, pass { was: "${name}" } if it was renamed, or fork the run; then advance it again.`,

@@ -14,9 +14,8 @@ import { codeOf } from "./replay.ts";
 import type { OnReplayEnd, ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
-import { vanishedWait, type Passing } from "../engine/vanished.ts";
 import { writeFact } from "../journal/batch.ts";
-import type { Entry, Fact } from "../journal/entry.ts";
+import type { Fact } from "../journal/entry.ts";
 import type { WaitState } from "../journal/waits.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
@@ -39,8 +38,8 @@ import { runningOutcome, type Outcome } from "../journal/outcome.ts";
 import { isUnbegun } from "./flow.ts";
 
 /**
- * `accepted`: recorded. After `resume` it has settled the wait; after `deliver` it is still to be checked, and the first
- * answer that fits settles the wait. `duplicate`: another answer has settled the wait, or will, or the same value waits for
+ * `accepted`: recorded. After `resume` it has settled the wait, unless the code does not fit the run, whose outcome is then
+ * `blocked`; there, and after `deliver`, it is still to be checked, and the first answer that fits settles the wait. `duplicate`: another answer has settled the wait, or will, or the same value waits for
  * its check. `expired`: too late. `invalid`: does not fit the schema, and the wait stays open. `unknown`: not a valid token,
  * no such run, or a token of an earlier chapter or of a deleted run with the same id.
  */
@@ -203,7 +202,11 @@ async function resumeFound(
   };
   const stop = await toNextStop(host, definition, leased, { onReplayEnd });
   if (placed.result === null) {
-    if (stop.kind === "blocked") throw notPlaced(stop.error);
+    // The code does not fit the run. The answer is kept for code that does, as an answer that is given without code is.
+    if (stop.kind === "blocked") {
+      const { status } = await deliverFound(host, { journal, answer });
+      return { status, outcome: await advance(host, definition, await openRun(host, journal.runId)) };
+    }
     // Another driver took over before the answer was appended. Append it unchecked; the wait checks it when it is reached.
     return deliver(host, token, answered);
   }
@@ -229,8 +232,8 @@ function isDue(journal: RunJournal, placed: Placed | null): boolean {
   return answered && journal.state.summary.status === "running";
 }
 
-/** Appends an answer at the end of replay; `null` when the code no longer reaches its wait. */
-async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Placed | "again" | null> {
+/** Appends an answer at the end of replay. Where the code does not reach its wait, the answer is kept unchecked. */
+async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Placed | "again"> {
   const { journal } = engine;
   const { position } = journal;
   const refused = refusalOf(journal, answer, host.world.now());
@@ -238,11 +241,6 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   const call = engine.calls.byWait(answer.wait);
   // A race around the wait is decided, so its answer is no longer used.
   if (call?.scope.closed === true) return { status: "expired" };
-  const { opened } = journal.state.wait(answer.wait);
-  if (call === undefined && opened !== null && hasVanished(engine, opened)) {
-    engine.block(vanishedWait(journal.runId, opened.key, passing(engine)));
-    return null;
-  }
   const isKnown = call instanceof SuspendCall && call.topic === undefined;
   const fact = isKnown ? await checkedFact(call, journal, answer) : rawFact(journal, answer);
   // New entries arrived while the answer was checked. The code must see them first.
@@ -250,16 +248,6 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   if ("status" in fact) return fact;
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
   return appended.kind === "landed" ? { status: "accepted" } : "again";
-}
-
-/** Where the code is instead. */
-function passing({ finished, thrown, calls }: ReplayEnd): Passing {
-  return finished ? { finished, thrown } : { waits: calls.unfinished("suspend") };
-}
-
-/** The code has no call for the wait, and will not make it: it has ended, or only waits for other answers. */
-function hasVanished({ finished, calls }: ReplayEnd, opened: Entry & { kind: "suspend.opened" }): boolean {
-  return finished || !(calls.isClosed(opened.key) || calls.mayReach(opened));
 }
 
 async function checkedFact(
@@ -373,15 +361,6 @@ async function deliverFound(
   return status === "unknown"
     ? { status }
     : { status, outcome: await outcomeWithChildren(host, journal, false) };
-}
-
-/** Nothing was appended, so the caller gets the reason, and a way to record the answer anyway. */
-function notPlaced(error: DurableError): DurableError {
-  return new DurableError(
-    error.code,
-    `${error.message} The answer was not recorded. To record it without running code, use app.deliver(token, value).`,
-    { cause: error, details: error.details },
-  );
 }
 
 type Verb = (host: Host, token: string, answered: Answered) => Promise<ResumeResult>;

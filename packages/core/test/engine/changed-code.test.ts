@@ -177,36 +177,40 @@ test.each(changes)("a run whose driver died in the middle of version 1: $change"
 });
 
 describe("a wait inserted", () => {
-  const before: Code = async (ctx, say) => [
-    await say("a"),
-    await say("b"),
-    await say("c"),
-    await ctx.suspend("legal"),
-    await ctx.suspend("review"),
-    await say("d"),
-  ];
+  const before =
+    (was?: null): Code =>
+    async (ctx, say) => [
+      await say("a"),
+      await say("b"),
+      await say("c"),
+      await ctx.suspend("legal", { was }),
+      await ctx.suspend("review"),
+      await say("d"),
+    ];
+  const all = ["a1", "b1", "c1", "fine", "kept", "d2"];
 
   // The code waits for another name, so nothing shows whether it will ever ask for this one.
-  test.each([
-    { when: "opened", advances: true },
-    { when: "new", advances: false },
-  ])("before the open one, and $when: answers come in the order of the code", async ({ advances }) => {
+  test("before the open one, and open: the run is blocked until the new one is answered", async () => {
     const at = stage();
     const token = tokenOf(await at.run(v1, 1), "review");
-    if (advances) await at.run(before);
-    const bytes = await at.bytes();
-    const early = at.world.run(at.flow(before).resume(token, "early"));
-    await expect(early).rejects.toMatchObject({ code: "diverged" });
-    expect(await at.bytes(), "nothing is recorded").toEqual(bytes);
-    const parked = await at.run(before);
-    expect(parked.status === "suspended" && parked.waiting.map(({ name }) => name).toSorted()).toEqual([
-      "legal",
-      "review",
-    ]);
-    const first = await at.world.run(at.flow(before).resume(tokenOf(parked, "legal"), "fine"));
-    expect(first).toMatchObject({ status: "accepted", outcome: { waiting: [{ name: "review" }] } });
-    const last = await at.world.run(at.flow(before).resume(token, "kept"));
-    expect(outputOf(last.outcome)).toEqual(["a1", "b1", "c1", "fine", "kept", "d2"]);
+    const parked = await at.run(before());
+    const early = await at.world.run(at.flow(before()).resume(token, "kept"));
+    expect(early).toMatchObject({ status: "accepted", outcome: { status: "blocked" } });
+    const last = await at.world.run(at.flow(before()).resume(tokenOf(parked, "legal"), "fine"));
+    expect(outputOf(last.outcome)).toEqual(all);
+  });
+
+  test("before the open one, and new: the run is blocked until the code says that it is new", async () => {
+    const at = stage();
+    const token = tokenOf(await at.run(v1, 1), "review");
+    const { outcome } = await at.world.run(at.flow(before()).resume(token, "kept"));
+    expect(outcome?.status === "blocked" && outcome.error.message).toContain(
+      'If "legal" is new and comes first, pass { was: null } to it',
+    );
+    const parked = await at.run(before(null));
+    expect(parked).toMatchObject({ status: "suspended", waiting: [{ name: "legal" }] });
+    const last = await at.world.run(at.flow(before(null)).resume(tokenOf(parked, "legal"), "fine"));
+    expect(outputOf(last.outcome)).toEqual(all);
   });
 
   test("as a sleep, before the open one", async () => {

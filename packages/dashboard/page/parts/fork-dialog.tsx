@@ -222,7 +222,9 @@ function PlanView({ plan }: { plan: PlanReply | string | null }): JSX.Element {
       )}
       {plan.blocked !== null && <p class="blocked">The fork could not continue: {plan.blocked}</p>}
       {plan.unsure.length > 0 && (
-        <p class="soft">Only once the new work is over it shows whether these fit: {plan.unsure.join(", ")}</p>
+        <p class="soft">
+          Only once the new work is over it shows whether these fit: {plan.unsure.join(", ")}
+        </p>
       )}
     </div>
   );
