@@ -248,6 +248,15 @@ function startsOf(host: Host): Pick<App, "run" | "start" | "fork"> {
   };
 }
 
+/**
+ * Says that a worker or a handler serves this app. A workflow that the app has not bound may be used on the default app by
+ * mistake: the next time it is, there is a warning.
+ */
+export function expectApp(app: App): void {
+  const { [appStorage]: host } = app as Partial<AppOfStorage>;
+  for (const name of app.workflows ?? []) bindingOf(host?.find(name) ?? null)?.expectApp();
+}
+
 /** Binds all workflows, or throws and binds none. */
 function bind(host: Host, definitions: readonly Definition[]) {
   const bindings = definitions.map(bindingOf);

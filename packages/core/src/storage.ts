@@ -2,6 +2,7 @@
 
 import * as platform from "#default-storage";
 
+export { expectApp } from "./app.ts";
 export type { ByContent, Unclaimed } from "./engine/definition.ts";
 export { nextAttemptAt, retryPolicy, type RetryPolicy } from "./engine/calls/retry.ts";
 export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind, SpawnedBy } from "./journal/entry.ts";

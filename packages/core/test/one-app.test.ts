@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createApp, createWorker, durable, DurableError, Journal, MemoryStorage } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { createHandler } from "../../http/src/index.ts";
 import { failureOf, lab, secret } from "./support/behaviour-lab.ts";
 
 const flowOf = (name = "f") => durable(name, async (ctx, who: string) => ctx.step("hi", () => `hi ${who}`));
@@ -235,6 +236,23 @@ describe("app.close()", () => {
     await flow.run("a");
     await worker.stop();
     expect(warn.mock.calls.flat().join()).toContain("app.start(flow, input)");
+  });
+
+  test("and beside a handler, once", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    const flow = flowOf();
+    createHandler(createApp({ workflows: [flow], storage: new MemoryStorage(), bind: false }));
+    await flow.run("a");
+    await flow.run("b");
+    expect(warn.mock.calls.flat().filter((line) => String(line).includes("default app"))).toHaveLength(1);
+  });
+
+  test("and is silent where no app is expected", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    await flowOf().run("a");
+    expect(warn).not.toHaveBeenCalled();
   });
 });
 

@@ -3,7 +3,7 @@
  */
 
 import { type App, DurableError } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, expectApp } from "@durable/core/storage";
 import { HttpError } from "./errors.ts";
 import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
 import { isForeign } from "./same-origin.ts";
@@ -106,6 +106,7 @@ export interface Service {
 
 export function serviceOf(app: App, options: HandlerOptions): Service {
   assertOptions(options, "basePath authorize limits onError waitUntil answerMs keepAliveMs", "createHandler");
+  expectApp(app);
   return {
     app,
     basePath: basePathOf(options.basePath ?? ""),

@@ -11,7 +11,7 @@
  *     and no start that counts.
  */
 
-import { appSchedules, type App, type AppOfStorage } from "../app.ts";
+import { appSchedules, expectApp, type App, type AppOfStorage } from "../app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { Signal } from "../engine/promise.ts";
@@ -19,8 +19,7 @@ import { DurableError, describeError, show } from "../values/errors.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { announce } from "./fleet.ts";
 import { purgeNowAndThen, type WorkerPurge } from "./purge-work.ts";
-import { bindingOf } from "../runs/binding.ts";
-import { appStorage, assertHooks, guard } from "../runs/host.ts";
+import { assertHooks, guard } from "../runs/host.ts";
 import { purgeSettings } from "../runs/purge.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { withLogger, type Logger, type World } from "../ports/world.ts";
@@ -114,9 +113,7 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
     );
   }
   if (options.purge !== undefined) assertPurge(options.purge, app.world.now());
-  // A workflow that this app has not bound may be used on the default app by mistake.
-  const { [appStorage]: host } = app as Partial<AppOfStorage>;
-  for (const name of app.workflows) bindingOf(host?.find(name) ?? null)?.expectApp();
+  expectApp(app);
   const worker = new PollingWorker(app, options);
   void worker.poll();
   return worker;
