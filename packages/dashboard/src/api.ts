@@ -34,6 +34,8 @@ export interface RunItem extends Pick<
 > {
   /** What the run shows of itself, in one line; missing when it shows nothing. */
   readonly report?: string;
+  /** Calls that have been under way for a second or longer; missing when there are none. */
+  readonly doing?: readonly { readonly key: string; readonly since: number }[];
   /** True for a fork; a run with a parent that is not a fork is a child. */
   readonly isFork: boolean;
 }

@@ -7,6 +7,7 @@
  */
 
 import type { App } from "@durable/core";
+import { underWay } from "@durable/core/inspect";
 
 const listMs = 1_000;
 const page = 50;
@@ -60,8 +61,11 @@ export class Live {
   /** Changes whenever the first page of a list changes. */
   async #signature(): Promise<string> {
     const pages = await Promise.all(watched.map((status) => this.#app.list({ status, limit: page })));
-    return JSON.stringify(
+    // A step that takes long changes no head.
+    const doing = [...(await underWay(this.#app)).values()].flat();
+    return JSON.stringify([
       pages.map(({ runs }) => runs.map(({ runId, updatedAt, status }) => [runId, updatedAt, status])),
-    );
+      doing.map(({ runId, key, attempt }) => [runId, key, attempt]),
+    ]);
   }
 }

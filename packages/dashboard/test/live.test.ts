@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import type { RunList } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
 import { secret } from "./support/journals.ts";
 
@@ -79,6 +80,25 @@ describe.each([
     await Promise.all([run.close(), list.close()]);
     await (storage as Storage).close?.();
   });
+});
+
+test("a list hears of a step that takes long, and shows it", async () => {
+  const work = Promise.withResolvers<void>();
+  const slow = durable("slow", (ctx) => ctx.step("long", () => work.promise));
+  const app = createApp({ storage: new MemoryStorage(), secret, workflows: [slow] });
+  const site = new Site({ app });
+  const run = await app.start("slow", null, { id: "r1" });
+  await run.entries();
+  const list = await Reader.open(site, "events");
+  await list.until((text) => count(text, "runs") >= 1);
+  const shown = async () => (await site.get<RunList>("runs")).runs[0]?.doing;
+  for (let heard = 1; (await shown()) === undefined;)
+    heard = count(await list.until((text) => count(text, "runs") > heard), "runs");
+  expect(await shown()).toMatchObject([{ key: "long" }]);
+  work.resolve();
+  await run.result();
+  expect(await shown()).toBe(undefined);
+  await list.close();
 });
 
 test("a stream comes chunk by chunk, and ends", async () => {

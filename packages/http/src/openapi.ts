@@ -120,6 +120,10 @@ const readEntries = {
   parameters: [
     inQuery("after", "Only entries with a higher seq", whole(0)),
     inQuery("limit", "Entries on a page; 100 by default", whole(1, 1_000)),
+    inQuery("struck", "Also entries that a retry has struck; `struck` is the seq of that retry", {
+      type: "boolean",
+      enum: [true],
+    }),
   ],
   responses: { 200: answer("A page", "EntryPage"), ...errors },
 };

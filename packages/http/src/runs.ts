@@ -63,7 +63,7 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     ...only("createdAfter", wholeIn(query, "createdAfter", time)),
     ...only("createdBefore", wholeIn(query, "createdBefore", time)),
     ...only("q", query.get("q")),
-    ...only("waiting", waitingIn(query.get("waiting"))),
+    ...only("waiting", onIn(query, "waiting")),
     ...only("cursor", query.get("cursor")),
   };
   const { runs, next } = await service.app.list(asked);
@@ -79,11 +79,11 @@ export async function readRun(service: Service, { request, url, runId }: Call): 
 }
 
 export async function readEntries({ app }: Service, { url, runId }: Call): Promise<Response> {
-  const query = queryOf(url, ["after", "limit"]);
+  const query = queryOf(url, ["after", "limit", "struck"]);
   const after = wholeIn(query, "after", [0, Number.MAX_SAFE_INTEGER]) ?? 0;
   const limit = wholeIn(query, "limit", [1, 1_000]) ?? 100;
   // One more than the page has, to see whether another page follows.
-  const found = await app.get(runId).entries({ after, limit: limit + 1 });
+  const found = await app.get(runId).entries({ after, limit: limit + 1, struck: onIn(query, "struck") });
   const page = found.slice(0, limit);
   return json(200, {
     entries: page.map(toJson),
@@ -200,9 +200,10 @@ const statuses: readonly RunStatus[] = [
   "cancelled",
 ];
 
-function waitingIn(text: string | undefined): true | undefined {
+function onIn(query: ReadonlyMap<string, string>, name: string): true | undefined {
+  const text = query.get(name);
   if (text === undefined || text === "true") return text === "true" ? true : undefined;
-  throw new HttpError("invalid-query", '"waiting" must be true, or be left out.');
+  throw new HttpError("invalid-query", `"${name}" must be true, or be left out.`);
 }
 
 function statusOf(text: string | undefined): RunStatus | undefined {

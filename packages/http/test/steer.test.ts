@@ -50,6 +50,14 @@ test("retry continues a failed run, and refuses any other", async () => {
   const retried = await post("/runs/one/retry", { deadline: "1 day" });
   expect([retried.status, await retried.json()]).toMatchObject([200, { runId: "one", status: "running" }]);
   expect(await app.get("one").result()).toBe("yes");
+  const kindsOf = async (query: string): Promise<string[]> => {
+    const response = await handler(new Request(`http://localhost/runs/one/entries${query}`));
+    const { entries } = (await response.json()) as { entries: { kind: string; struck?: number }[] };
+    return entries.map(({ kind, struck }) => `${kind}${struck === undefined ? "" : " struck"}`);
+  };
+  expect(await kindsOf("")).not.toContain("step.failed");
+  expect(await kindsOf("?struck=true")).toContain("step.failed struck");
+  expect((await handler(new Request("http://localhost/runs/one/entries?struck=yes"))).status).toBe(400);
   expect((await post("/runs/none/retry")).status).toBe(404);
   await post("/runs", { workflow: "fragile", id: "two" });
   await app.get("two").result();

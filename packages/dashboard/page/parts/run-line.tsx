@@ -106,6 +106,13 @@ function What({
         {item.blocked.message}
       </span>
     );
+  const [doing] = item.doing ?? [];
+  if (doing !== undefined)
+    return (
+      <span class="soft" title={item.doing?.map(({ key }) => key).join(", ")}>
+        {doing.key} <span class="faint">{duration(now.value - doing.since)}</span>
+      </span>
+    );
   if (summary === undefined) return null;
   const { waits, error, running, sleepsUntil, fromJournal, settled } = summary;
   const [wait] = waits;

@@ -58,7 +58,7 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
     state: (await stateIn(app, beside)) ?? (view.status === "suspended" ? "waiting" : view.status),
     tags: head?.tags ?? {},
     ...(await reportOf(service, runId, head)),
-    below: below.runs.map(itemOf),
+    below: below.runs.map((head) => itemOf(head, doing.get(head.runId))),
     hasCode: service.code.has(view.workflow),
     retriable: view.status === "failed" && (await retryRefusal(app, runId)) === null,
     entries: entries.length,

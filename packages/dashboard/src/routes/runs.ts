@@ -6,6 +6,7 @@
  */
 
 import type { ListedRun, ListPage, RunStatus } from "@durable/core";
+import { type Doing, underWay } from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
 import { type Call, json } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
@@ -59,7 +60,9 @@ export async function listRuns({ app }: Service, { url }: Call): Promise<Respons
     if (inner === null) index += 1;
   }
   const next = index < segments.length ? `${index}.${inner ?? ""}` : null;
-  return json(200, { runs: found.map(itemOf), next } satisfies RunList);
+  const doing = await underWay(app);
+  const runs = found.map((head) => itemOf(head, doing.get(head.runId)));
+  return json(200, { runs, next } satisfies RunList);
 }
 
 const none = (): boolean => false;
@@ -91,7 +94,7 @@ function matches({ runId, label, workflow }: ListedRun, text: string): boolean {
   return text === "" || [runId, label ?? "", workflow].some((field) => field.toLowerCase().includes(text));
 }
 
-export function itemOf(head: ListedRun): RunItem {
+export function itemOf(head: ListedRun, doing?: readonly Doing[]): RunItem {
   const { runId, workflow, status, state, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } =
     head;
   const isFork = parent !== null && head.ancestors.length > 0;
@@ -110,6 +113,7 @@ export function itemOf(head: ListedRun): RunItem {
     isFork,
     ...(waits === undefined ? {} : { waits }),
     ...(blocked === undefined ? {} : { blocked }),
+    ...(doing === undefined ? {} : { doing: doing.map(({ key, since }) => ({ key, since })) }),
     ...(tags === undefined ? {} : { tags }),
     ...(report === undefined ? {} : { report: describe(report) }),
   };

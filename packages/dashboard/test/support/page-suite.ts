@@ -263,6 +263,9 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.says("Once upon a time the sea rose twice");
       await one.says("writing");
       await one.status("Running");
+      const list = await visit("/?status=running");
+      await list.page.getByTitle("tell", { exact: true }).waitFor();
+      await list.close();
       journals.finishStory();
       await one.says("and nobody asked why.");
       await one.status("Completed");
