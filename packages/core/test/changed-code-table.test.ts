@@ -93,7 +93,9 @@ const isSettled = (kind: string) => /\.(?:completed|fired|resolved)$/.test(kind)
 test.each(rows)("a plan says what the fork does: $change", async ({ change, was, now }) => {
   const { on, app, done } = await parked(was);
   const run = app(now).get("r");
-  for (const place of await placesIn(run)) {
+  const places = await placesIn(run);
+  expect(places.length).toBeGreaterThan(0);
+  for (const place of places) {
     const { plan } = await planned(on, run, place, done);
     // Only new work before what is kept leaves it open.
     if (/^nothing|^the work|^the options/.test(change)) expect(plan.unsure).toEqual([]);

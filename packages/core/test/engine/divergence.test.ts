@@ -1,4 +1,4 @@
-import { DurableError, FatalError, type Outcome } from "@durable/core";
+import { type DurableError, FatalError, type Outcome } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { divergences, type Divergence } from "./support/order-divergences.ts";
