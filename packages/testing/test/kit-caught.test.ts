@@ -1,7 +1,7 @@
 /** Workflows with one bug each: `crashEverywhere` finds it and says what it is. */
 
 import { randomUUID } from "node:crypto";
-import { durable } from "@durable/core";
+import { durable, type Context } from "@durable/core";
 import { crashEverywhere, recorder, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { checks, reportOf } from "./support/crash-reports.ts";
@@ -37,6 +37,46 @@ describe("state outside of the run", () => {
     ]);
     // Without a setup function, each process sees the state that the last one left.
     await crashEverywhere(process());
+  });
+
+  describe("a variable that a step or an answer sets, and that is read after a wait", () => {
+    const wait = (how: "suspend" | "sleep" | "long sleep", ctx: Context) =>
+      how === "suspend"
+        ? ctx.suspend<boolean>("ok")
+        : ctx.sleep(how === "sleep" ? "10s" : "30 days").then(() => true);
+
+    test.each(["suspend", "sleep", "long sleep"] as const)("a map, %s", async (how) => {
+      const mapped = durable("mapped", async (ctx, ids: string[]) => {
+        const seen = new Map<string, number>();
+        for (const id of ids) await ctx.step(`score ${id}`, () => void seen.set(id, id.length));
+        await wait(how, ctx);
+        return ctx.step("sum", () => [...seen.values()].reduce((a, b) => a + b, 0));
+      });
+      const report = await reportOf(
+        crashEverywhere(mapped, {
+          input: ["a", "bb"],
+          ...(how === "suspend" ? { resume: { ok: true } } : {}),
+        }),
+      );
+      expect(report.calm.problems.map(({ check }) => check)).toEqual(["memory"]);
+      expect(report.text()).toMatch(/^mapped: .*\(in calm completed with 0\)\n/);
+      expect(report.text()).toContain(
+        "in one process that keeps the run in memory completed with 3; with a restart at every wait completed with 0",
+      );
+      expect(report.text()).toContain("Return the value from the step.");
+    });
+
+    test("in a function that makes the workflow, and of a child", async () => {
+      const child = durable("child", async (ctx) => {
+        let approved = false;
+        await ctx.step("ask", () => void (approved = true));
+        await ctx.suspend("ok");
+        return ctx.step("pay", () => (approved ? "paid" : "refused"));
+      });
+      const open = () => durable("parent", (ctx) => ctx.child(child));
+      const report = await reportOf(crashEverywhere(open, { resume: { ok: true }, faults: [] }));
+      expect(report.text()).toMatch(/in memory completed with 'paid'; .* completed with 'refused'/);
+    });
   });
 
   test("one that decides what comes next", async () => {

@@ -92,7 +92,8 @@ describe("an observed process", () => {
     const world = virtualWorld();
     const storage = new MemoryStorage({ now: () => world.now() });
     const secret = "a secret for tests, of no worth";
-    return { world, storage, secret, bodies: new Bodies(10), notes: emptyNotes() };
+    const host = { storage, world, secret, patience: 0 };
+    return { world, host, bodies: new Bodies(10), notes: emptyNotes() };
   };
 
   test("that is dead starts no body and records nothing", async () => {
@@ -101,13 +102,13 @@ describe("an observed process", () => {
     const dead = parts();
     const life = new ObservedLife(dead);
     life.end();
-    void life.bind(flow).run();
+    void life.observe(flow).with(dead.host).run();
     for (let i = 0; i < 20; i++) await turn();
     expect(calls).toBe(0);
     expect(dead.notes).toEqual(emptyNotes());
 
     const living = parts();
-    await living.world.run(new ObservedLife(living).bind(flow).run());
+    await living.world.run(new ObservedLife(living).observe(flow).with(living.host).run());
     expect(calls).toBe(1);
     expect(living.notes.ran).toEqual(new Map([["a", 1]]));
     expect(passesOf(living.notes).map((pass) => pass.map(({ what }) => what))).toEqual([["step a"]]);
@@ -123,7 +124,7 @@ describe("an observed process", () => {
       return [wait.token.length, wait.key, await wait, ctx.step === ctx.step, ctx.runId, ctx.signal.aborted];
     });
     const living = parts();
-    const bound = new ObservedLife(living).bind(flow);
+    const bound = new ObservedLife(living).observe(flow).with(living.host);
     const run = await living.world.run(bound.start(undefined, { id: "r" }));
     expect(await living.world.run(run.result({ wait: true }))).toEqual([55, "w", "late", true, "r", false]);
     expect([...living.notes.ran.keys()]).toEqual([

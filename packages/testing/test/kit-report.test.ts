@@ -23,7 +23,7 @@ describe("a report", () => {
     });
     expect(masked(report.text())).toBe(
       `
-approved: all 35 cases end as in calm (completed)
+approved: all 35 cases end as in calm (completed with 'dear Ada: yes')
 7 boundaries x 5 faults, 1 body run again, 0.1 s, 0 ms of virtual time
 
              boundary                               dies before  dies after  lands late  reply lost  request lost
@@ -60,7 +60,7 @@ Nondeterminism that is not journaled: none
     expect(report.ok).toBe(false);
     expect(masked(report.text())).toBe(
       `
-wrong: 6 of 6 cases went wrong
+wrong: 6 of 6 cases went wrong (in calm completed with '0 1')
 3 boundaries x 2 faults, 1 body run again, 0.1 s, 0 ms of virtual time
 
              boundary              dies before        reply lost

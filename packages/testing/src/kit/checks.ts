@@ -7,6 +7,7 @@
  *     uncertain step.
  * C4. All passes over one journal make the same calls in the same order, as far as they get.
  * C5. The service can recognize a repeated effect.
+ * C6. A process that keeps the run in memory, as on a developer's desk, reaches the end of one that replays every wait.
  *
  * Proven in test/kit-caught.test.ts and test/kit-parts.test.ts.
  */
@@ -21,7 +22,7 @@ import type { Ending } from "./drive.ts";
 
 /** What went wrong in one history. `word` is short enough for a table. */
 export interface Problem {
-  readonly check: "outcome" | "output" | "journal" | "replay" | "order" | "effect";
+  readonly check: "outcome" | "output" | "memory" | "journal" | "replay" | "order" | "effect";
   readonly word: string;
   readonly text: string;
 }
@@ -65,6 +66,21 @@ function sameEnding<Output>(calm: Ending<Output>, other: Ending<Output>, same: S
   if (same === null || isSame(before, now, same)) return [];
   const text = `in calm ${shown(before)}, here ${shown(now)}`;
   return [{ check: "output", word: "output", text }];
+}
+
+/** C6. */
+export function checkMemory<Output>(
+  calm: History<Output>,
+  warm: History<Output>,
+  same: Same<Output>,
+): Problem[] {
+  const [found] = sameEnding(calm.ending, warm.ending, same);
+  if (found === undefined) return [];
+  const texts = [warm, calm].map(({ ending }) =>
+    ending.kind === "ended" ? shown(ending.outcome) : `${ending.kind}: ${ending.error.message}`,
+  );
+  const text = `in one process that keeps the run in memory ${texts[0]}; with a restart at every wait ${texts[1]}`;
+  return [{ check: "memory", word: "memory", text }];
 }
 
 function isSame<Output>(a: Outcome<Output>, b: Outcome<Output>, same: NonNullable<Same<Output>>): boolean {

@@ -12,7 +12,7 @@ import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
 import { callSite } from "./call-site.ts";
 import { isKnownRead } from "./known-reads.ts";
-import { judge, shown, type Verdict } from "./checks.ts";
+import { checkMemory, judge, shown, type Verdict } from "./checks.ts";
 import type { AmbientReport, CrashCase, EffectReport, RepeatedBody } from "./findings.ts";
 import { whereOf } from "./points.ts";
 import { history, type History, type InjectedFault, type Setup } from "./history.ts";
@@ -71,9 +71,16 @@ async function crash<Input, Output>(
       cases.push(caseOf(injected, other, found));
     }
   }
+  // A run that was never replayed is the same in memory.
+  const replayed = [...calm.notes.passes.values()].some((passes) => passes.length > 1);
+  const memory = replayed ? checkMemory(calm, await history(setup, null, "warm"), same) : [];
   return crashReport<Output>({
     workflow: tally.workflow,
-    calm: { outcome, ran: Object.fromEntries(calm.notes.ran), problems: verdict.problems },
+    calm: {
+      outcome,
+      ran: Object.fromEntries(calm.notes.ran),
+      problems: [...verdict.problems, ...memory],
+    },
     faults,
     boundaries,
     cases,

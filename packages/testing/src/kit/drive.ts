@@ -31,10 +31,10 @@ const mostRechecks = 5;
 const mostAnswers = 20;
 
 export async function driveToEnd<Input, Output>(drive: Drive<Input, Output>): Promise<Ending<Output>> {
-  const { flow, runId, input, world } = drive;
+  const { app, flow, runId, input, world } = drive;
   const args = [input, { id: runId }] as unknown as Parameters<typeof flow.run>;
   const tries: Tries = { rechecks: 0, answers: new Map() };
-  let next = (): Promise<Outcome<Output>> => flow.run(...args);
+  let next = (): Promise<Outcome<Output>> => app.run(flow, ...args);
   let { allowedErrors } = drive;
   for (let rounds = 0; rounds < mostRounds; rounds++) {
     let outcome: Outcome<Output>;
@@ -48,7 +48,7 @@ export async function driveToEnd<Input, Output>(drive: Drive<Input, Output>): Pr
       // The start of the run may not have been recorded.
       next = async () => {
         await pause(world, recheckMs);
-        return flow.run(...args);
+        return app.run(flow, ...args);
       };
     }
   }
@@ -104,7 +104,7 @@ async function recheckAt({
  * has it.
  */
 async function answered<Input, Output>(
-  { flow, runId, answers, app }: Drive<Input, Output>,
+  { runId, answers, app }: Drive<Input, Output>,
   point: SuspendPoint,
   tries: Tries,
 ): Promise<Outcome<Output> | null> {
@@ -118,9 +118,9 @@ async function answered<Input, Output>(
     if (status === "invalid" || count > mostAnswers) throw answers.refused(point, issues);
     return null;
   }
-  const { status, issues, outcome } = await flow.resume(point.token, await answers.answer(point));
+  const { status, issues, outcome } = await app.resume(point.token, await answers.answer(point));
   if (status === "invalid" || count > mostAnswers) throw answers.refused(point, issues);
-  return outcome?.runId === runId ? outcome : null;
+  return outcome?.runId === runId ? (outcome as Outcome<Output>) : null;
 }
 
 function pause(world: VirtualWorld, ms: number): Promise<void> {

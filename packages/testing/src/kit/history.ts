@@ -48,6 +48,9 @@ export interface InjectedFault {
   readonly fault: Fault;
 }
 
+/** Whether a run that waits is replayed when it goes on, or stays in memory, as with the defaults of an app. */
+type Memory = "cold" | "warm";
+
 export interface History<Output> {
   readonly ending: Ending<Output>;
   /** False when the run never reached the point of the fault. */
@@ -69,6 +72,7 @@ export interface History<Output> {
 export async function history<Input, Output>(
   setup: Setup<Input, Output>,
   injected: InjectedFault | null,
+  memory: Memory = "cold",
 ): Promise<History<Output>> {
   const { bodies, recorders } = setup;
   await setup.reset();
@@ -96,6 +100,7 @@ export async function history<Input, Output>(
       allowedErrors,
       number: lives + 1,
       died: faulty.died,
+      memory,
     });
     if (ending === null) await world.advance(afterDeathMs);
   }
@@ -151,23 +156,25 @@ interface LivingParts {
   readonly allowedErrors: number;
   readonly number: number;
   readonly died: Promise<void>;
+  readonly memory: Memory;
 }
 
 /** One process, until the run ends or the process dies; then `null`. */
 async function live<Input, Output>(
   setup: Setup<Input, Output>,
-  { storage, world, notes, allowedErrors, number, died }: LivingParts,
+  { storage, world, notes, allowedErrors, number, died, memory }: LivingParts,
 ): Promise<Ending<Output> | null> {
   const { bodies, input, answers, hooks, limits } = setup;
-  const life = new ObservedLife({ storage, world, secret, limits, bodies, notes });
-  const flow = life.bind(await setup.open({ storage, world, secret, number }));
+  const life = new ObservedLife({ world, bodies, notes });
+  const flow = life.observe(await setup.open({ storage, world, secret, number }));
   const app = createApp({
     storage,
     world,
     secret,
     workflows: [flow],
     bind: false,
-    patience: 0,
+    // Cold, every sleep parks, and every wait is replayed: that adds boundaries, and avoids polling.
+    ...(memory === "warm" ? { warm: 100 } : { patience: 0 }),
     hooks,
     limits,
   });
@@ -195,6 +202,14 @@ export async function coldReplay<Input, Output>(
   if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1), blobs });
   const notes = emptyNotes();
   const died = new Promise<void>(() => {});
-  const ending = await live(setup, { storage, world, notes, allowedErrors: 0, number: 1, died });
+  const ending = await live(setup, {
+    storage,
+    world,
+    notes,
+    allowedErrors: 0,
+    number: 1,
+    died,
+    memory: "cold",
+  });
   return { ending: ending as Ending<Output>, notes };
 }

@@ -8,9 +8,7 @@ import {
   durable,
   type AnyWorkflow,
   type Context,
-  type HostOptions,
   type StepInfo,
-  type Storage,
   type Workflow,
   type World,
 } from "@durable/core";
@@ -46,10 +44,7 @@ export function emptyNotes(): Notes {
 }
 
 export interface ObservedLifeParts {
-  readonly storage: Storage;
   readonly world: World;
-  readonly secret: string;
-  readonly limits?: HostOptions["limits"];
   readonly bodies: Bodies;
   readonly notes: Notes;
 }
@@ -75,27 +70,19 @@ export class ObservedLife {
     this.#over = true;
   }
 
-  /** The same workflow, observed, on this process's storage. */
-  bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
+  /** The same workflow, observed, for the app of this process. */
+  observe<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
     const { name, body, input, version } = flow.definition;
-    const { storage, world, secret, limits } = this.#parts;
-    const bound: unknown = durable(
+    const seen: unknown = durable(
       name,
       (ctx: Context, given: unknown) => this.#pass({ body: body as Body, path: "" }, ctx, given),
       {
-        storage,
-        world,
-        secret,
-        limits,
-        lease: "30s",
-        // Every sleep parks, which adds boundaries and avoids polling.
-        patience: 0,
         ...ownOptions(flow.definition),
         ...(input === null ? {} : { input }),
         ...(version === null ? {} : { version }),
       },
     );
-    return bound as Workflow<Input, Output>;
+    return seen as Workflow<Input, Output>;
   }
 
   /** A child, observed; the same object for repeated calls. */

@@ -3,7 +3,7 @@
  */
 
 import { stripVTControlCharacters } from "node:util";
-import type { Problem } from "./checks.ts";
+import { shown, type Problem } from "./checks.ts";
 import { whereOf, heads } from "./points.ts";
 import type { CrashCase, CrashFindings, EffectReport } from "./findings.ts";
 import type { Point } from "./points.ts";
@@ -11,6 +11,8 @@ import type { Point } from "./points.ts";
 /** Up to this many boundaries are shown; of more, those without a problem are left out. */
 const mostRows = 60;
 const widestWhat = 46;
+/** Of the result in the headline. */
+const widestEnd = 100;
 /** How many texts of one kind are shown. */
 const mostTexts = 3;
 
@@ -55,9 +57,10 @@ function headline(
   paint: Paint,
 ): string {
   const name = paint("bold", workflow);
-  if (ok) return `${name}: ${paint("green", `all ${cases} cases end as in calm`)} (${calm.outcome.status})`;
+  const end = cut(shown(calm.outcome));
+  if (ok) return `${name}: ${paint("green", `all ${cases} cases end as in calm`)} (${end})`;
   const finding = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it may behave differently next time";
-  return `${name}: ${paint("red", finding)}`;
+  return `${name}: ${paint("red", finding)} (in calm ${end})`;
 }
 
 function totals({ totals: sums, faults }: CrashFindings, paint: Paint): string {
@@ -72,6 +75,10 @@ function totals({ totals: sums, faults }: CrashFindings, paint: Paint): string {
       `${days(virtualMs)} of virtual time`,
     ].join(", "),
   );
+}
+
+function cut(text: string): string {
+  return text.length > widestEnd ? `${text.slice(0, widestEnd - 3)}...` : text;
 }
 
 function counted(count: number, one: string, many = `${one}s`): string {
@@ -96,8 +103,8 @@ function table({ boundaries, faults, cases }: CrashFindings, paint: Paint): stri
   const byPoint = Map.groupBy(cases, ({ point }) => point);
   const isCalm = (point: Point): boolean =>
     (byPoint.get(point) ?? []).every((one) => one.problems.length === 0 && one.hit);
-  const shown = boundaries.length <= mostRows ? boundaries : boundaries.filter((point) => !isCalm(point));
-  const rows = shown.map((point) => [
+  const listed = boundaries.length <= mostRows ? boundaries : boundaries.filter((point) => !isCalm(point));
+  const rows = listed.map((point) => [
     ...labels(point),
     ...faults.map((fault) =>
       cell(
@@ -108,7 +115,7 @@ function table({ boundaries, faults, cases }: CrashFindings, paint: Paint): stri
   ]);
   const head = ["", "", "boundary", ...faults.map((fault) => heads[fault])];
   const lines = aligned([head.map((text) => paint("dim", text)), ...rows]);
-  const left = boundaries.length - shown.length;
+  const left = boundaries.length - listed.length;
   return [...lines, ...(left === 0 ? [] : [paint("dim", `  ${left} more boundaries, all ok`)])];
 }
 
@@ -120,10 +127,10 @@ function labels({ operation, index, what }: Point): string[] {
 function fitted(parts: readonly string[]): string {
   const whole = parts.join(", ");
   if (whole.length <= widestWhat) return whole;
-  let shown = 1;
-  while (parts.slice(0, shown + 1).join(", ").length <= widestWhat - 4) shown += 1;
-  const text = parts.slice(0, shown).join(", ");
-  return `${text.slice(0, widestWhat - 4)}${shown < parts.length ? ` +${parts.length - shown}` : ""}`;
+  let count = 1;
+  while (parts.slice(0, count + 1).join(", ").length <= widestWhat - 4) count += 1;
+  const text = parts.slice(0, count).join(", ");
+  return `${text.slice(0, widestWhat - 4)}${count < parts.length ? ` +${parts.length - count}` : ""}`;
 }
 
 function cell(one: CrashCase | undefined, paint: Paint): string {
@@ -157,12 +164,15 @@ type Shown = Exclude<Problem["check"], "effect" | "order">;
 const titles: Readonly<Record<Shown, string>> = {
   outcome: "Ended differently than the calm run",
   output: "Output differs from the calm run",
+  memory: "A restart changes the result, without any fault",
   journal: "The journal is invalid",
   replay: "Replay does not reach the recorded end",
 };
 
 const cures: Readonly<Record<Shown, string | null>> = {
   outcome: null,
+  memory:
+    "A variable that a step or an answer sets is lost when the process restarts. Return the value from the step.",
   output: "If steps return something new each time, set { compare: false } or { same }.",
   journal: "This is a bug of the library or of the storage.",
   replay: "The output of a workflow must depend only on its input and on values from ctx.",
