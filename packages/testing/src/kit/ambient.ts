@@ -12,6 +12,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
+import { calledAt } from "./call-site.ts";
 
 /** Clocks and random sources that replay cannot see. */
 export type AmbientName =
@@ -72,9 +73,9 @@ function install(): () => void {
   };
 }
 
-function report(name: AmbientName): Place | undefined {
+function report(name: AmbientName, wrapper: (...args: never[]) => unknown): Place | undefined {
   const here = place.getStore();
-  here?.read?.(name, new Error(name));
+  here?.read?.(name, calledAt(name, wrapper));
   return here;
 }
 
@@ -82,7 +83,7 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
   const own = Object.getOwnPropertyDescriptor(owner, property);
   const original = Reflect.get(owner, property) as Method;
   const value = function (this: unknown, ...args: readonly unknown[]): unknown {
-    report(name);
+    report(name, value);
     return Reflect.apply(original, this, args);
   };
   Object.defineProperty(owner, property, { value, configurable: true, writable: true, enumerable: true });
@@ -96,16 +97,18 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
 
 function wrapDate(): () => void {
   const original = globalThis.Date;
-  const now = (): number => report("Date.now")?.now() ?? original.now();
+  const now = (): number => report("Date.now", now)?.now() ?? original.now();
+  const apply = (): string => new original(report("Date", apply)?.now() ?? original.now()).toString();
+  const construct = (target: DateConstructor, args: unknown[], by: new () => unknown): object =>
+    Reflect.construct(
+      target,
+      args.length === 0 ? [report("new Date", construct)?.now() ?? original.now()] : args,
+      by,
+    ) as object;
   const wrapped: DateConstructor = new Proxy(original, {
     get: (target, property): unknown => (property === "now" ? now : Reflect.get(target, property)),
-    apply: () => new original(report("Date")?.now() ?? original.now()).toString(),
-    construct: (target, args: unknown[], by) =>
-      Reflect.construct(
-        target,
-        args.length === 0 ? [report("new Date")?.now() ?? original.now()] : args,
-        by,
-      ) as object,
+    apply,
+    construct: construct as NonNullable<ProxyHandler<DateConstructor>["construct"]>,
   });
   globalThis.Date = wrapped;
   // Code that reads the constructor of a date expects the global one.

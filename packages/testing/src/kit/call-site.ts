@@ -6,8 +6,6 @@
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Frames of this folder are not call sites. */
-const here = fileURLToPath(new URL(".", import.meta.url));
 const ours = /[/\\](?:@durable|packages)[/\\](?:core|testing)[/\\](?:src|dist)[/\\]/;
 
 export interface Frame {
@@ -15,12 +13,22 @@ export interface Frame {
   readonly line: string;
 }
 
+/**
+ * An error whose stack begins with the caller of `wrapper`. The kit's own frames are cut by function and not by file,
+ * because source maps give them other names.
+ */
+export function calledAt(message: string, wrapper: (...args: never[]) => unknown): Error {
+  const error = new Error(message);
+  Error.captureStackTrace(error, wrapper);
+  return error;
+}
+
 export function framesOf({ stack = "" }: Error): Frame[] {
   return stack.split("\n").flatMap((text) => {
     const [, name = "", line = ""] = /^\s+at (?:async )?(?:.*\()?(.+?):(\d+):\d+\)?$/.exec(text) ?? [];
     if (line === "") return [];
     const file = name.startsWith("file:") ? fileURLToPath(name) : name.replace(/\?.*$/, "");
-    return file.startsWith(here) ? [] : [{ file, line }];
+    return [{ file, line }];
   });
 }
 

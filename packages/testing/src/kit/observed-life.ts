@@ -14,6 +14,7 @@ import {
 } from "@durable/core";
 import { place, type AmbientName, type Place } from "./ambient.ts";
 import type { Bodies } from "./bodies.ts";
+import { calledAt } from "./call-site.ts";
 import { isSource, pulled } from "./chunk-source.ts";
 import { observed, type Observer } from "./observer.ts";
 
@@ -113,8 +114,8 @@ export class ObservedLife {
       },
     };
     const observer: Observer = {
-      called: (what) => {
-        if (!this.#over) asked.push({ what, from: new Error(what) });
+      called: (what, wrapper) => {
+        if (!this.#over) asked.push({ what, from: calledAt(what, wrapper) });
       },
       branch: (work) => place.run(here, work),
       body: (key, info, work) => this.#body(`${path}${key}`, info, work),

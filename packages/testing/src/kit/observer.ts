@@ -20,8 +20,8 @@ type CallBody = (
 
 /** Gets the calls that a workflow makes on an observed context. */
 export interface Observer {
-  /** The workflow makes a call: `step parallel[credit]/pull`. */
-  called?(what: string): void;
+  /** The workflow makes a call: `step parallel[credit]/pull`. The stack of the call is above `wrapper`. */
+  called?(what: string, wrapper: AnyFunction): void;
   /** The call returned a promise, under the key that was counted here. */
   made?(ctx: Context, key: string, result: unknown, method: string): void;
   /** Calls a branch, with the observed context; its keys begin with `path`. */
@@ -47,15 +47,16 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
     counts.set(name, count);
     return `${path}${name}${count === 1 ? "" : `#${count}`}`;
   };
-  const method =
-    (name: string, original: AnyFunction): AnyFunction =>
-    (...args) => {
+  const method = (name: string, original: AnyFunction): AnyFunction => {
+    const wrapper: AnyFunction = (...args) => {
       const key = keyOf(nameOf(name, args));
-      observer.called?.(`${name} ${key}${detailOf(args[0])}`);
+      observer.called?.(`${name} ${key}${detailOf(args[0])}`, wrapper);
       const result = Reflect.apply(original, ctx, withObserver(observer, { key, method: name }, args));
       observer.made?.(ctx, key, result, name);
       return result;
     };
+    return wrapper;
+  };
   return new Proxy(ctx, {
     get: (target, property): unknown => {
       const value: unknown = Reflect.get(target, property, target);
