@@ -93,7 +93,11 @@ export default defineConfig(({ mode }) => {
     test: {
       provide: { full },
       // Processes that tests start find the sources compiled.
-      env: { NODE_COMPILE_CACHE: `${root}node_modules/.cache/node-compile` },
+      env: {
+        NODE_COMPILE_CACHE: `${root}node_modules/.cache/node-compile`,
+        // A slow machine must not try fewer cases than a fast one.
+        DURABLE_TEST_WITHIN: "1h",
+      },
       projects: [
         project("alone", true, ({ alone, postgres }) => alone && !postgres),
         project("shared", false, ({ alone, postgres }) => !alone && !postgres),

@@ -22,6 +22,7 @@ export type {
 } from "./ports/storage.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
+export { toMs } from "./values/duration.ts";
 export { assertOptions } from "./values/options.ts";
 export { fingerprint } from "./values/codec/fingerprint.ts";
 export {

@@ -7,7 +7,7 @@ import type { AnswerAttempt, NotedWait } from "./notes.ts";
 import { judgeFailure, judgeOutcome, noteBlocked, retryBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
-import { namedBy } from "./run-log.ts";
+import { namedBy, type RunLog } from "./run-log.ts";
 import { judgeReply } from "./reply-checks.ts";
 import { inProcess } from "./surroundings.ts";
 import { forever, type Actor, type Cluster } from "./cluster.ts";
@@ -39,6 +39,7 @@ export function answerer(cluster: Cluster): Actor {
           void answer(cluster, process, app, process.random.pick(mailbox));
         for (const run of history.runs.filter(({ deleted }) => !deleted)) {
           if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
+          if (isAsleep(cluster, run) && process.random.chance(0.95)) continue;
           const outcome = await app.get(run.runId).outcome();
           if (outcome.status === "blocked") retryBlocked(cluster, run.runId);
           const waiting = outcome.status === "suspended" ? outcome.waiting : [];
@@ -136,6 +137,20 @@ async function rush(
   } catch (error) {
     judgeFailure(cluster, process.name, error);
   }
+}
+
+/**
+ * A run of a user's workflow that waits for its time and for no answer: it is looked at now and then, because it may be
+ * blocked. Seeds of generated workflows keep their histories.
+ */
+function isAsleep({ programs, history }: Cluster, run: RunLog): boolean {
+  if (programs.every(isGenerated)) return false;
+  const open = new Set<string | undefined>();
+  for (const { kind, key } of history.entries(run)) {
+    if (kind === "suspend.opened") open.add(key);
+    else if (/^suspend\.(?:resolved|expired|closed)$/.test(kind)) open.delete(key);
+  }
+  return open.size === 0;
 }
 
 /** The workflows of others do not expect failures. */

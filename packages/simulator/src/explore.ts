@@ -3,10 +3,10 @@
  * by seed. Stops at the first broken invariant and shows the shortest history that breaks it.
  */
 
-import type { Context, LimitOptions, Workflow } from "@durable/core";
+import type { Context, Duration, LimitOptions, Workflow } from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import type { Answers } from "@durable/testing";
-import { AnswerBook, Bodies, ownOptions } from "@durable/testing/parts";
+import { AnswerBook, Bodies, Budget, ownOptions } from "@durable/testing/parts";
 import { tally } from "./coverage.ts";
 import type { Plan } from "./plan.ts";
 import { planOf } from "./random-plan.ts";
@@ -19,6 +19,11 @@ import { describeViolations, eventTable } from "./report.ts";
 export interface ExploreSettings<Output> {
   /** How many seeds; 200 by default. */
   readonly seeds?: number | undefined;
+  /**
+   * How long to begin seeds, in real time; 4 seconds by default, or what the environment variable `DURABLE_TEST_WITHIN`
+   * says. Seeds that do not fit are left out, and the result has their number.
+   */
+  readonly within?: Duration | undefined;
   /** The first seed; 1 by default. */
   readonly from?: number | undefined;
   /** Answers to suspend points, by name. */
@@ -43,8 +48,13 @@ export type ExploreArguments<Input, Output> = undefined extends Input
 
 /** What `explore` did. */
 export interface Exploration {
+  /** Seeds that were tried. */
   readonly seeds: number;
+  /** Seeds for which `within` left no time. */
+  readonly skipped: number;
   readonly runs: number;
+  /** How many ends of each kind were recorded. A run that failed has reached an end, and is not a finding. */
+  readonly ends: Readonly<Record<"completed" | "failed" | "cancelled", number>>;
   readonly bodies: number;
   readonly faults: number;
   readonly events: number;
@@ -60,17 +70,24 @@ export async function explore<Input, Output>(
   flow: Workflow<Input, Output>,
   ...[options = {} as ExploreOptions<Input, Output>]: ExploreArguments<Input, Output>
 ): Promise<Exploration> {
-  assertOptions(options, "input seeds from resume expect limits bodyMs progress", "explore");
+  assertOptions(options, "input seeds from within resume expect limits bodyMs progress", "explore");
   const { seeds = 200, from = 1, progress } = options;
+  const budget = new Budget(options.within);
   const bodies = new Bodies(options.bodyMs ?? 1_000);
   const programs = [programOf(flow, options, bodies)];
   const settled = async (): Promise<void> => {
     while (await bodies.wait());
   };
-  const total = { seeds, runs: 0, bodies: 0, faults: 0, events: 0, met: new Map<string, number>() };
-  for (let seed = from; seed < from + seeds; seed++) {
+  const ends = { completed: 0, failed: 0, cancelled: 0 };
+  const total = { seeds: 0, runs: 0, bodies: 0, faults: 0, events: 0, met: new Map<string, number>(), ends };
+  // One seed is tried in any case, so that a test cannot pass without one.
+  for (let seed = from; seed < from + seeds && (seed === from || budget.leftMs > 0); seed++) {
     const simulation = await simulate({ plan: userPlan(seed), programs, settled });
-    if (simulation.violations.length > 0) throw await failure(flow.name, simulation, { programs, settled });
+    if (simulation.violations.length > 0)
+      throw await failure(flow.name, simulation, { programs, settled, leftMs: budget.leftMs });
+    total.seeds += 1;
+    for (const end of ["completed", "failed", "cancelled"] as const)
+      ends[end] += simulation.met.get(`entry run.${end}`) ?? 0;
     total.runs += simulation.runs;
     total.bodies += simulation.bodies;
     total.faults += simulation.faults.length;
@@ -78,7 +95,7 @@ export async function explore<Input, Output>(
     tally(total.met, simulation.met);
     progress?.(seed - from + 1);
   }
-  return total;
+  return { ...total, skipped: seeds - total.seeds };
 }
 
 /** Actions on the workflows that a plan draws. */
@@ -98,6 +115,8 @@ function userPlan(seed: number): Plan {
     runs: plan.runs.map((run) => ({ ...run, flow: 0 })),
     actions: plan.actions.filter(({ kind }) => !onGenerated.test(kind)),
     records: 0,
+    senders: 0,
+    strangers: 0,
   };
 }
 
@@ -141,13 +160,20 @@ function programOf<Input, Output>(
   };
 }
 
+/** How long to look for a shorter history: what is left of the budget, within these bounds. */
+const [leastShrinkMs, mostShrinkMs] = [500, 10_000];
+
 async function failure(
   name: string,
   simulation: Simulation,
-  context: Pick<Parameters<typeof simulate>[0], "programs" | "settled">,
+  {
+    leftMs,
+    ...context
+  }: Pick<Parameters<typeof simulate>[0], "programs" | "settled"> & { readonly leftMs: number },
 ): Promise<Error> {
   const { seed } = simulation.plan;
-  const { simulation: shrunk } = await shrink(simulation, { ...context, budgetMs: 10_000 });
+  const budgetMs = Math.min(mostShrinkMs, Math.max(leastShrinkMs, leftMs));
+  const { simulation: shrunk } = await shrink(simulation, { ...context, budgetMs });
   // Randomness in the user's code may hide the failure the second time. Then the first simulation is
   // reported.
   const last = shrunk.violations.length > 0 ? shrunk : simulation;

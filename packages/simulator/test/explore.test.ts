@@ -132,6 +132,36 @@ describe("explore", () => {
     await expect(failure).rejects.toThrow(/waits for "approve".*Add \{ resume: \{ "approve": \.\.\. \} \}/s);
   });
 
+  test("stops when its time is over, and says how far it came", async () => {
+    const flow = durable("one", (ctx) => ctx.step("a", () => 1));
+    const { seeds: tried, skipped, runs, ends } = await explore(flow, { seeds: 40, within: 0 });
+    expect({ tried, skipped }).toEqual({ tried: 1, skipped: 39 });
+    expect(ends.completed + ends.failed + ends.cancelled).toBeGreaterThan(0);
+    expect(ends.failed).toBe(0);
+    expect(runs).toBeGreaterThan(0);
+    await expect(explore(flow, { within: "soon" as never })).rejects.toThrow(/within is "soon"/);
+  });
+
+  test("counts the runs that failed", async () => {
+    const flow = durable("fails", async (ctx) => {
+      await ctx.step("a", () => 1);
+      throw new Error("always");
+    });
+    const { ends } = await explore(flow, { seeds: 2 });
+    expect(ends.failed).toBeGreaterThan(0);
+    expect(ends.completed).toBe(0);
+  });
+
+  test("sleeps cost little: nothing polls until they end", async () => {
+    const sleeps = (n: number) =>
+      durable("sleeps", async (ctx) => {
+        for (let i = 0; i < n; i++) await ctx.sleep("30 days");
+        return ctx.step("a", () => 1);
+      });
+    const [none, two] = [await explore(sleeps(0), { seeds: 8 }), await explore(sleeps(2), { seeds: 8 })];
+    expect(two.events / none.events).toBeLessThan(8);
+  });
+
   test("one seed is repeated by from and seeds", async () => {
     const options = {
       input: { id: "order-7", cents: 1 },

@@ -1,6 +1,7 @@
 /** What the crash tests and the simulator share. */
 
 export { AnswerBook } from "./kit/answers.ts";
+export { Budget } from "./kit/budget.ts";
 export { Bodies } from "./kit/bodies.ts";
 export { isSource, pulled } from "./kit/chunk-source.ts";
 export { ownOptions } from "./kit/observed-life.ts";

@@ -10,6 +10,8 @@ import { assertOptions } from "@durable/core/storage";
 import { watchAmbient, type AmbientName } from "./ambient.ts";
 import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
+import { Budget } from "./budget.ts";
+import { seeded } from "../random.ts";
 import { callSite } from "./call-site.ts";
 import { isKnownRead } from "./known-reads.ts";
 import { checkMemory, judge, shown, type Verdict } from "./checks.ts";
@@ -53,6 +55,7 @@ async function crash<Input, Output>(
   options: CrashOptions<Input, Output>,
 ): Promise<CrashReport<Output>> {
   const startedAt = performance.now();
+  const budget = new Budget(options.within);
   const { faults = everyFault } = options;
   const setup = setupOf(subject, options);
   const same = options.compare === false ? null : (options.same ?? isDeepStrictEqual);
@@ -60,17 +63,18 @@ async function crash<Input, Output>(
   const outcome = calmOutcome(calm, options.ends ?? "completed");
   const tally = new Tally(calm, options.allow ?? []);
   const verdict = await judge(setup, { calm, other: calm, same: null });
-  const cases: CrashCase<Output>[] = [];
   const boundaries = calm.points.filter(({ operation }) => /^(append|read|lease|release)$/.test(operation));
-  for (const point of boundaries) {
-    for (const fault of faults) {
-      const injected = { point, fault };
-      const other = await history(setup, injected);
-      const found = await judge(setup, { calm, other, same });
-      tally.add(injected, other, found);
-      cases.push(caseOf(injected, other, found));
-    }
+  const possible = boundaries.flatMap((point) => faults.map((fault) => ({ point, fault })));
+  const tried = new Map<InjectedFault, CrashCase<Output>>();
+  for (const injected of sampled(possible, options)) {
+    // One case is tried in any case, so that a test cannot pass without one.
+    if (budget.leftMs === 0 && tried.size > 0) break;
+    const other = await history(setup, injected);
+    const found = await judge(setup, { calm, other, same });
+    tally.add(injected, possible.indexOf(injected), other, found);
+    tried.set(injected, caseOf(injected, other, found));
   }
+  const cases = possible.flatMap((injected) => tried.get(injected) ?? []);
   // A run that was never replayed is the same in memory.
   const replayed = [...calm.notes.passes.values()].some((passes) => passes.length > 1);
   const memory = replayed ? checkMemory(calm, await history(setup, null, "warm"), same) : [];
@@ -91,6 +95,7 @@ async function crash<Input, Output>(
     totals: {
       boundaries: boundaries.length,
       cases: cases.length,
+      possible: possible.length,
       wrong: cases.filter(({ problems }) => problems.length > 0).length,
       missed: cases.filter(({ hit }) => !hit).length,
       again: tally.again,
@@ -98,6 +103,19 @@ async function crash<Input, Output>(
       virtualMs: calm.virtualMs,
     },
   });
+}
+
+/** The cases in the order in which they are tried, so that the first ones are a sample of all. */
+function sampled(
+  possible: readonly InjectedFault[],
+  { cases = possible.length, seed = 1 }: Pick<CrashSettings<unknown>, "cases" | "seed">,
+): InjectedFault[] {
+  const random = seeded(seed);
+  const drawn = possible.map((injected) => ({ injected, at: random.next() }));
+  return drawn
+    .toSorted((a, b) => a.at - b.at)
+    .slice(0, cases)
+    .map(({ injected }) => injected);
 }
 
 function setupOf<Input, Output>(
@@ -158,7 +176,7 @@ class Tally<Output> {
   again = 0;
   readonly #calm: History<Output>;
   readonly #allowed: ReadonlySet<AmbientName>;
-  readonly #effects = new Map<string, EffectReport>();
+  readonly #effects = new Map<string, EffectReport & { readonly place: number }>();
   readonly #repeated = new Map<string, RepeatedBody>();
   readonly #reads = new Map<string, AmbientReport>();
   readonly #warnings = new Set<string>();
@@ -170,7 +188,8 @@ class Tally<Output> {
     this.#note(calm, null);
   }
 
-  add(injected: InjectedFault, other: History<Output>, { effects }: Verdict): void {
+  /** `place` is the position of the case among all. */
+  add(injected: InjectedFault, place: number, other: History<Output>, { effects }: Verdict): void {
     this.#note(other, injected);
     for (const finding of effects) {
       const id = JSON.stringify([
@@ -178,8 +197,12 @@ class Tally<Output> {
         finding.name,
         finding.kind === "other-key" ? "" : finding.text,
       ]);
-      const known = this.#effects.get(id) ?? { ...finding, cases: 0, where: whereOf(injected) };
-      this.#effects.set(id, { ...known, cases: known.cases + 1 });
+      const known = this.#effects.get(id);
+      const cases = (known?.cases ?? 0) + 1;
+      // The first by position, not by the order of the sample.
+      const first =
+        known !== undefined && known.place < place ? known : { ...finding, place, where: whereOf(injected) };
+      this.#effects.set(id, { ...first, cases });
     }
     for (const [key, count] of other.notes.ran) this.#count(key, count, other.notes);
   }
@@ -203,11 +226,13 @@ class Tally<Output> {
   }
 
   effects(): EffectReport[] {
-    return [...this.#effects.values()];
+    return [...this.#effects.values()].map(({ place: _, ...report }) => report);
   }
 
   repeated(): RepeatedBody[] {
-    return [...this.#repeated.values()];
+    // In the order of the calm run, not in that of the sample.
+    const order = [...this.#calm.notes.ran.keys()];
+    return [...this.#repeated.values()].toSorted((a, b) => order.indexOf(a.key) - order.indexOf(b.key));
   }
 
   ambient(): AmbientReport[] {

@@ -48,7 +48,10 @@ export interface RepeatedBody {
 /** Sums over all histories. */
 export interface CrashTotals {
   readonly boundaries: number;
+  /** Cases that were tried. */
   readonly cases: number;
+  /** All cases: boundaries times faults. */
+  readonly possible: number;
   /** Cases with a problem. */
   readonly wrong: number;
   /** Cases whose point was never reached. */

@@ -1,6 +1,6 @@
 /** The options of `crashEverywhere`. Proven in test/kit-types.test-d.ts. */
 
-import type { LimitOptions, Storage, Workflow } from "@durable/core";
+import type { Duration, LimitOptions, Storage, Workflow } from "@durable/core";
 import type { HooksOption } from "@durable/core/hooks";
 import type { Fault } from "../faulty-storage.ts";
 import type { VirtualWorld } from "../virtual-world.ts";
@@ -73,6 +73,15 @@ export interface CrashSettings<Output> {
   readonly slowSeed?: number | undefined;
   /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;
+  /**
+   * How long the test may take, in real time; 4 seconds by default, or what the environment variable `DURABLE_TEST_WITHIN`
+   * says. Cases that do not fit are left out, and the report says how many were tried.
+   */
+  readonly within?: Duration | undefined;
+  /** At most so many cases, for long workflows; all that fit into `within` by default. */
+  readonly cases?: number | undefined;
+  /** Chooses the cases, where not all are tried; 1 by default. */
+  readonly seed?: number | undefined;
   /** False to return the report of a failure instead of throwing it. */
   readonly throws?: boolean | undefined;
 }
@@ -87,7 +96,7 @@ export type CrashOptions<Input, Output> = CrashSettings<Output> &
 
 /** The names of these options. */
 export const crashOptions =
-  "input storage resume effects reset compare same ends allow hooks limits faults slowSeed bodyMs throws";
+  "input storage resume effects reset compare same ends allow hooks limits faults slowSeed bodyMs within cases seed throws";
 
 export type CrashArguments<Input, Output> = unknown extends Input
   ? [options?: CrashOptions<Input, Output>]

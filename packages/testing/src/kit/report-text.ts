@@ -52,23 +52,25 @@ export function reportText(findings: CrashFindings, { colour, ok }: TextOptions)
 }
 
 function headline(
-  { workflow, calm, totals: { cases, wrong } }: CrashFindings,
+  { workflow, calm, totals: { cases, possible, wrong } }: CrashFindings,
   ok: boolean,
   paint: Paint,
 ): string {
   const name = paint("bold", workflow);
   const end = cut(shown(calm.outcome));
-  if (ok) return `${name}: ${paint("green", `all ${cases} cases end as in calm`)} (${end})`;
+  const tried = cases === possible ? `all ${cases} cases` : `${cases} of ${possible} cases tried, and all`;
+  if (ok) return `${name}: ${paint("green", `${tried} end as in calm`)} (${end})`;
   const finding = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it may behave differently next time";
   return `${name}: ${paint("red", finding)} (in calm ${end})`;
 }
 
 function totals({ totals: sums, faults }: CrashFindings, paint: Paint): string {
-  const { boundaries, missed, again, ms, virtualMs } = sums;
+  const { boundaries, cases, possible, missed, again, ms, virtualMs } = sums;
   return paint(
     "dim",
     [
       `${counted(boundaries, "boundary", "boundaries")} x ${counted(faults.length, "fault")}`,
+      ...(cases < possible ? [`${possible - cases} cases not tried; { within: "1m" } allows more`] : []),
       ...(missed > 0 ? [`${missed} not reached`] : []),
       `${counted(again, "body", "bodies")} run again`,
       `${(ms / 1_000).toFixed(1)} s`,
@@ -116,7 +118,8 @@ function table({ boundaries, faults, cases }: CrashFindings, paint: Paint): stri
   const head = ["", "", "boundary", ...faults.map((fault) => heads[fault])];
   const lines = aligned([head.map((text) => paint("dim", text)), ...rows]);
   const left = boundaries.length - listed.length;
-  return [...lines, ...(left === 0 ? [] : [paint("dim", `  ${left} more boundaries, all ok`)])];
+  const all = cases.length < boundaries.length * faults.length ? "ok or not tried" : "all ok";
+  return [...lines, ...(left === 0 ? [] : [paint("dim", `  ${left} more boundaries, ${all}`)])];
 }
 
 function labels({ operation, index, what }: Point): string[] {
@@ -134,7 +137,7 @@ function fitted(parts: readonly string[]): string {
 }
 
 function cell(one: CrashCase | undefined, paint: Paint): string {
-  if (one === undefined) return "";
+  if (one === undefined) return paint("dim", "not tried");
   const words = [...new Set(one.problems.map(({ word }) => word))];
   if (words.length > 0)
     return paint("red", `${words.slice(0, 2).join(", ")}${words.length > 2 ? ` +${words.length - 2}` : ""}`);
