@@ -2,7 +2,14 @@ export { crashEverywhere } from "./kit/crash-everywhere.ts";
 export type { CrashLife, CrashOptions, CrashSubject } from "./kit/options.ts";
 export type { Answer, Answers } from "./kit/answers.ts";
 export { CrashError, type CrashReport } from "./kit/report.ts";
-export type { AmbientReport, CrashCase, CrashTotals, EffectReport, RepeatedBody } from "./kit/findings.ts";
+export type {
+  AmbientReport,
+  CrashCase,
+  CrashTotals,
+  EffectReport,
+  OutsideReport,
+  RepeatedBody,
+} from "./kit/findings.ts";
 export type { Problem as CrashProblem } from "./kit/checks.ts";
 export { recorder, type Effect, type Recorder } from "./kit/effects.ts";
 export { scriptedModel } from "./kit/scripted-model.ts";

@@ -1,8 +1,9 @@
 /** Workflows with one bug each: `crashEverywhere` finds it and says what it is. */
 
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { durable, type Context } from "@durable/core";
-import { crashEverywhere, recorder, type Fault } from "@durable/testing";
+import { crashEverywhere, recorder, scriptedModel, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { checks, reportOf } from "./support/crash-reports.ts";
 
@@ -195,6 +196,85 @@ describe("effects", () => {
     );
     const report = await reportOf(crashEverywhere(flow, { effects: mail }));
     expect(report.effects?.[0]?.text).toMatch(/^2 keys where calm had 1: k\d+, k\d+$/);
+  });
+});
+
+describe("work outside of any step", () => {
+  const mail = recorder();
+  const send = (to: string): void => void mail.record("send", { payload: to });
+
+  test("an effect, already in calm, with the line of the workflow and the right advice", async () => {
+    const flow = durable("mails", async (ctx) => {
+      send("ada");
+      await ctx.suspend("ok");
+      return ctx.step("a", () => 1);
+    });
+    const given = { effects: mail, resume: { ok: true }, faults: [] };
+    const report = await reportOf(crashEverywhere(flow, given));
+    expect(report.outside).toEqual([
+      { kind: "effect", name: "send", at: expect.stringMatching(/kit-caught\.test\.ts:\d+$/) },
+    ]);
+    const line = Number(report.outside[0]?.at.split(":")[1]);
+    expect(readFileSync(import.meta.filename, "utf8").split("\n")[line - 1]).toContain('send("ada");');
+    expect(report.text()).toContain("Put the effect into ctx.step");
+    const crashed = await reportOf(crashEverywhere(flow, { effects: mail, resume: { ok: true } }));
+    expect(crashed.text()).not.toContain("info.idempotencyKey");
+  });
+
+  test("after an await, in a branch, in a child and in a clean-up; not in steps, streams and their like", async () => {
+    const child = durable("child", async (ctx) => {
+      await ctx.step("a", () => 1);
+      send("child");
+    });
+    const flow = durable("mails", async (ctx) => {
+      await ctx.step("in a step", ({ idempotencyKey }) => {
+        mail.record("fine", { key: idempotencyKey });
+      });
+      await ctx.stream("in a stream", async function* ({ idempotencyKey }) {
+        mail.record("fine", { key: idempotencyKey });
+        yield 1;
+      });
+      await ctx.parallel([
+        async (c) => {
+          await c.step("b", () => 1);
+          send("branch");
+        },
+      ]);
+      await ctx.child(child);
+    });
+    const { outside } = await reportOf(crashEverywhere(flow, { effects: mail, faults: [] }));
+    expect(outside.map(({ name }) => name)).toEqual(["send", "send"]);
+    expect(new Set(outside.map(({ at }) => at)).size).toBe(2);
+  });
+
+  test("a model that is not recorded", async () => {
+    const model = scriptedModel(["hi"]);
+    const ask = () => model.doGenerate({ prompt: [{ role: "user", content: "hello" }] });
+    const flow = durable("chat", async (ctx) => {
+      const { finishReason } = await ask();
+      return ctx.step("done", () => finishReason.unified);
+    });
+    const { outside, text } = await reportOf(crashEverywhere(flow, { reset: model, faults: [] }));
+    expect(outside).toMatchObject([{ kind: "model", name: "scripted" }]);
+    expect(text()).toContain("durableModel");
+    const good = durable("chat", (ctx) => ctx.step("ask", async () => (await ask()).finishReason.unified));
+    expect((await crashEverywhere(good, { reset: model })).outside).toEqual([]);
+  });
+
+  test("a foreign await, unless it is allowed", async () => {
+    const flow = durable("foreign", async (ctx) => {
+      await ctx.step("a", () => 1);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      return ctx.step("b", () => 1);
+    });
+    const { outside, warnings, text } = await reportOf(crashEverywhere(flow, { faults: [] }));
+    expect(outside).toEqual([
+      { kind: "await", name: "b", at: expect.stringMatching(/kit-caught\.test\.ts:\d+$/) },
+    ]);
+    expect(warnings).toEqual([]);
+    expect(text()).toContain('foreign await before "b"');
+    const allowed = await crashEverywhere(flow, { faults: [], allow: ["foreign-await"] });
+    expect(allowed.warnings).toEqual([expect.stringContaining("after awaiting something other than ctx")]);
   });
 });
 

@@ -33,7 +33,12 @@ export interface Place {
    * Called for each read; absent in a step, where clock and randomness are allowed. `error` has the stack.
    */
   readonly read?: ((name: AmbientName, error: Error) => void) | undefined;
+  /** Called for work of a fake that only a step may do; absent in a step. */
+  readonly unrecorded?: ((kind: UnrecordedKind, name: string, error: Error) => void) | undefined;
 }
+
+/** Work that is done again in every pass over a workflow, unless it is in a step. */
+export type UnrecordedKind = "effect" | "model";
 
 export const place = new AsyncLocalStorage<Place>();
 

@@ -19,7 +19,11 @@ export interface Frame {
  */
 export function calledAt(message: string, wrapper: (...args: never[]) => unknown): Error {
   const error = new Error(message);
+  const { stackTraceLimit } = Error;
+  // The call of a workflow may be below many frames of an SDK.
+  Error.stackTraceLimit = 50;
   Error.captureStackTrace(error, wrapper);
+  Error.stackTraceLimit = stackTraceLimit;
   return error;
 }
 
@@ -42,6 +46,16 @@ export function callSite(error: Error): string | null {
   const { file, line } = own ?? first;
   const through = own === undefined || own === first ? "" : ` (through ${packageOf(first.file)})`;
   return `${shorter(file)}:${line}${through}`;
+}
+
+/** The line of the workflow that led to a call, also through fakes and packages. */
+export function workflowSite(error: Error): string {
+  const frames = framesOf(error);
+  const engine = frames.findIndex(({ file }) => ours.test(file));
+  const own = frames
+    .slice(0, engine === -1 ? frames.length : engine)
+    .findLast(({ file }) => !/^node:|[/\\]node_modules[/\\]/.test(file));
+  return own === undefined ? "an unknown location" : `${shorter(own.file)}:${own.line}`;
 }
 
 export function packageOf(file: string): string {

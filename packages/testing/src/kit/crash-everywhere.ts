@@ -12,10 +12,10 @@ import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
 import { Budget } from "./budget.ts";
 import { seeded } from "../random.ts";
-import { callSite } from "./call-site.ts";
+import { callSite, workflowSite } from "./call-site.ts";
 import { isKnownRead } from "./known-reads.ts";
 import { checkMemory, judge, shown, type Verdict } from "./checks.ts";
-import type { AmbientReport, CrashCase, EffectReport, RepeatedBody } from "./findings.ts";
+import type { AmbientReport, CrashCase, EffectReport, OutsideReport, RepeatedBody } from "./findings.ts";
 import { whereOf } from "./points.ts";
 import { history, type History, type InjectedFault, type Setup } from "./history.ts";
 import type { Notes } from "./observed-life.ts";
@@ -91,6 +91,7 @@ async function crash<Input, Output>(
     repeated: tally.repeated(),
     effects: setup.recorders.length === 0 ? null : tally.effects(),
     ambient: tally.ambient(),
+    outside: tally.outside(),
     warnings: [...tally.warnings(), ...unusedAnswers(setup.answers)],
     totals: {
       boundaries: boundaries.length,
@@ -170,18 +171,30 @@ function unusedAnswers(answers: AnswerBook): string[] {
     .map((name) => `resume has an answer for "${name}", but the run has no suspend point of that name`);
 }
 
+/** The key of the call that the library warns about, because it came after a foreign await. */
+function afterForeignAwait(warning: string): string | undefined {
+  return /called "(.*)" after awaiting something other than ctx/.exec(warning)?.[1];
+}
+
+/** The call with this key, in any pass. */
+function callOf({ passes }: Notes, key: string): Error | undefined {
+  const calls = [...passes.values()].flat(2);
+  return calls.find(({ what }) => what.slice(what.indexOf(" ") + 1) === key)?.from;
+}
+
 /** Sums over all histories. */
 class Tally<Output> {
   readonly workflow: string;
   again = 0;
   readonly #calm: History<Output>;
-  readonly #allowed: ReadonlySet<AmbientName>;
+  readonly #allowed: ReadonlySet<AmbientName | "foreign-await">;
   readonly #effects = new Map<string, EffectReport & { readonly place: number }>();
   readonly #repeated = new Map<string, RepeatedBody>();
   readonly #reads = new Map<string, AmbientReport>();
+  readonly #outside = new Map<string, OutsideReport>();
   readonly #warnings = new Set<string>();
 
-  constructor(calm: History<Output>, allowed: readonly AmbientName[]) {
+  constructor(calm: History<Output>, allowed: NonNullable<CrashSettings<Output>["allow"]>) {
     this.#calm = calm;
     this.#allowed = new Set(allowed);
     this.workflow = calm.head?.workflow ?? "";
@@ -218,11 +231,25 @@ class Tally<Output> {
   #note({ notes, world }: History<Output>, injected: InjectedFault | null): void {
     // The caller gets an error for a lost request, so a warning about it is expected.
     const reported = injected === null || injected.fault.startsWith("crash") ? world.warnings : [];
-    for (const warning of reported) this.#warnings.add(warning);
+    for (const warning of reported) {
+      const key = this.#allowed.has("foreign-await") ? undefined : afterForeignAwait(warning);
+      if (key === undefined) this.#warnings.add(warning);
+      else this.#found("await", key, callOf(notes, key));
+    }
+    for (const { kind, name, from } of notes.unrecorded) this.#found(kind, name, from);
     for (const { name, from } of notes.reads) {
       const at = this.#allowed.has(name) || isKnownRead(name, from) ? null : callSite(from);
       if (at !== null) this.#reads.set(`${name} ${at}`, { name, at });
     }
+  }
+
+  #found(kind: OutsideReport["kind"], name: string, from: Error | undefined): void {
+    const at = from === undefined ? "an unknown location" : workflowSite(from);
+    this.#outside.set(JSON.stringify([kind, name, at]), { kind, name, at });
+  }
+
+  outside(): OutsideReport[] {
+    return [...this.#outside.values()];
   }
 
   effects(): EffectReport[] {

@@ -9,6 +9,8 @@
  */
 
 import { inspect } from "node:util";
+import { place } from "./ambient.ts";
+import { calledAt } from "./call-site.ts";
 
 /** One effect on the outside world. */
 export interface Effect {
@@ -37,13 +39,15 @@ export interface Recorder {
 /** Creates a recorder. Pass it to `crashEverywhere` as `effects`. */
 export function recorder(): Recorder {
   const effects: Effect[] = [];
+  const record: Recorder["record"] = (name, { key = null, payload } = {}) => {
+    place.getStore()?.unrecorded?.("effect", name, calledAt(name, record));
+    const first = key === null || !effects.some((effect) => effect.name === name && effect.key === key);
+    effects.push({ name, key, payload });
+    return first;
+  };
   return {
     effects,
-    record: (name, { key = null, payload } = {}) => {
-      const first = key === null || !effects.some((effect) => effect.name === name && effect.key === key);
-      effects.push({ name, key, payload });
-      return first;
-    },
+    record,
     reset: () => void effects.splice(0),
   };
 }

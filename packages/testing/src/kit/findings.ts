@@ -2,7 +2,7 @@
 
 import type { Outcome } from "@durable/core";
 import type { Fault } from "../faulty-storage.ts";
-import type { AmbientName } from "./ambient.ts";
+import type { AmbientName, UnrecordedKind } from "./ambient.ts";
 import type { Problem } from "./checks.ts";
 import type { EffectFinding } from "./effects.ts";
 import type { Point } from "./points.ts";
@@ -33,6 +33,15 @@ export interface EffectReport extends EffectFinding {
 /** A clock or random source that workflow code read outside of a step. */
 export interface AmbientReport {
   readonly name: AmbientName;
+  /** `src/refund.ts:12` */
+  readonly at: string;
+}
+
+/** Work that a workflow did outside of any step, or something other than `ctx` that it awaited. */
+export interface OutsideReport {
+  readonly kind: UnrecordedKind | "await";
+  /** The name of the effect, the id of the model, or the call that came after the foreign await. */
+  readonly name: string;
   /** `src/refund.ts:12` */
   readonly at: string;
 }
@@ -78,6 +87,8 @@ export interface CrashFindings<Output = unknown> {
   /** Effects that differ from the run without faults; `null` when none were recorded. */
   readonly effects: readonly EffectReport[] | null;
   readonly ambient: readonly AmbientReport[];
+  /** Effects and model calls outside of any step, and foreign awaits. */
+  readonly outside: readonly OutsideReport[];
   /** Warnings of the engine, and mistakes that the test itself seems to have. */
   readonly warnings: readonly string[];
   readonly totals: CrashTotals;

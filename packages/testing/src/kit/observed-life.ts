@@ -12,7 +12,7 @@ import {
   type Workflow,
   type World,
 } from "@durable/core";
-import { place, type AmbientName, type Place } from "./ambient.ts";
+import { place, type AmbientName, type Place, type UnrecordedKind } from "./ambient.ts";
 import type { Bodies } from "./bodies.ts";
 import { calledAt } from "./call-site.ts";
 import { isSource, pulled } from "./chunk-source.ts";
@@ -38,10 +38,12 @@ export interface Notes {
   /** Uncertain steps that a function resolved. */
   readonly found: Set<string>;
   readonly reads: { readonly name: AmbientName; readonly from: Error }[];
+  /** Work of fakes outside of any step. */
+  readonly unrecorded: { readonly kind: UnrecordedKind; readonly name: string; readonly from: Error }[];
 }
 
 export function emptyNotes(): Notes {
-  return { passes: new Map(), ran: new Map(), keyed: new Set(), found: new Set(), reads: [] };
+  return { passes: new Map(), ran: new Map(), keyed: new Set(), found: new Set(), reads: [], unrecorded: [] };
 }
 
 export interface ObservedLifeParts {
@@ -111,6 +113,9 @@ export class ObservedLife {
       now: () => Math.floor(world.now()),
       read: (name, from) => {
         if (!this.#over) notes.reads.push({ name, from });
+      },
+      unrecorded: (kind, name, from) => {
+        if (!this.#over) notes.unrecorded.push({ kind, name, from });
       },
     };
     const observer: Observer = {

@@ -60,9 +60,10 @@ export interface CrashSettings<Output> {
   readonly ends?: "completed" | "failed" | "cancelled" | undefined;
   /**
    * Clocks and random sources that workflow code may read outside of steps, for example in a logger. The ones that the
-   * AI SDK reads for itself are allowed anyway.
+   * AI SDK reads for itself are allowed anyway. `foreign-await` allows to await something other than `ctx`, which is then
+   * only a warning.
    */
-  readonly allow?: readonly AmbientName[] | undefined;
+  readonly allow?: readonly (AmbientName | "foreign-await")[] | undefined;
   /** Hooks of the app in every process. */
   readonly hooks?: HooksOption | undefined;
   /** Limits of the app in every process, for steps with `{ limit }`. */

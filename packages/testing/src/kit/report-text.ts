@@ -5,7 +5,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { shown, type Problem } from "./checks.ts";
 import { whereOf, heads } from "./points.ts";
-import type { CrashCase, CrashFindings, EffectReport } from "./findings.ts";
+import type { CrashCase, CrashFindings, EffectReport, OutsideReport } from "./findings.ts";
 import type { Point } from "./points.ts";
 
 /** Up to this many boundaries are shown; of more, those without a problem are left out. */
@@ -41,6 +41,7 @@ export function reportText(findings: CrashFindings, { colour, ok }: TextOptions)
     [headline(findings, ok, paint), totals(findings, paint)],
     table(findings, paint),
     problems(findings, paint),
+    outside(findings, paint),
     effects(findings, paint),
     nondeterminism(findings, paint),
     warnings(findings, paint),
@@ -223,7 +224,30 @@ function effectLines(found: readonly EffectReport[], paint: Paint): string[] {
   });
 }
 
-function effects({ effects: all, repeated }: CrashFindings, paint: Paint): string[] {
+const outsideCures: Readonly<Record<OutsideReport["kind"], string>> = {
+  effect:
+    "Put the effect into ctx.step: a workflow function runs again after every wait and every crash. Wrap tools of the AI SDK in durableTools.",
+  model:
+    "Wrap the model in durableModel(ctx, model), or call it in ctx.step: it is asked again in every replay.",
+  await:
+    'Put the wait into ctx.step: replay could swap calls. { allow: ["foreign-await"] } makes it a warning.',
+};
+
+function outside({ outside: list }: CrashFindings, paint: Paint): string[] {
+  if (list.length === 0) return [];
+  const kinds = [...Map.groupBy(list, ({ kind }) => kind)];
+  const nameOf = ({ kind, name }: OutsideReport): string =>
+    kind === "await" ? `foreign await before "${name}"` : `${kind} ${name}`;
+  return [
+    paint("bold", "Outside of any step"),
+    ...kinds.flatMap(([kind, found]) => [
+      ...found.map((one) => `  ${paint("red", nameOf(one))}  ${one.at}`),
+      paint("dim", `  ${outsideCures[kind]}`),
+    ]),
+  ];
+}
+
+function effects({ effects: all, repeated, outside: list }: CrashFindings, paint: Paint): string[] {
   const title = paint("bold", "Effects repeated under another idempotency key");
   if (all === null) {
     const steps = repeated.filter(({ keyed }) => !keyed).map(({ key }) => key);
@@ -233,7 +257,10 @@ function effects({ effects: all, repeated }: CrashFindings, paint: Paint): strin
       ...(steps.length === 0 ? [] : [paint("dim", `  ${hint}`)]),
     ];
   }
-  const found = all.filter(({ kind }) => kind !== "other-payload");
+  // One that is not in a step has another remedy.
+  const unrecorded = new Set(list.flatMap(({ kind, name }) => (kind === "effect" ? [name] : [])));
+  const found = all.filter(({ kind, name }) => kind !== "other-payload" && !unrecorded.has(name));
+  if (found.length === 0 && unrecorded.size > 0) return [];
   if (found.length === 0) return [`${title}: ${paint("green", "none")}`];
   return [
     title,

@@ -17,8 +17,8 @@ export interface CrashReport<Output = unknown> extends CrashFindings<Output> {
 }
 
 export function crashReport<Output>(findings: CrashFindings<Output>): CrashReport<Output> {
-  const { calm, totals, ambient } = findings;
-  const ok = totals.wrong === 0 && calm.problems.length === 0 && ambient.length === 0;
+  const { calm, totals, ambient, outside } = findings;
+  const ok = totals.wrong === 0 && calm.problems.length === 0 && ambient.length + outside.length === 0;
   const text = (colour: boolean): string => reportText(findings, { colour, ok });
   return {
     ...findings,

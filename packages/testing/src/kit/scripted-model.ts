@@ -9,6 +9,8 @@
  */
 
 import { assertOptions } from "@durable/core/storage";
+import { place } from "./ambient.ts";
+import { calledAt } from "./call-site.ts";
 import type { ModelCallOptions, ModelMessage, ModelResult, ModelStreamPart } from "./model-types.ts";
 import { resultOf, streamOf, type SpokenTurn } from "./model-stream.ts";
 
@@ -71,6 +73,7 @@ export function scriptedModel(
   const calls: ModelCall[] = [];
   const list = typeof script === "function" ? null : new TurnList(script);
   const answer = async (options: ModelCallOptions, stream: boolean): Promise<ModelResult> => {
+    place.getStore()?.unrecorded?.("model", modelId, calledAt(modelId, answer));
     options.abortSignal?.throwIfAborted();
     const call = callOf(options, { stream, calls });
     calls.push(call);
