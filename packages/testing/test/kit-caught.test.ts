@@ -1,6 +1,6 @@
 /** Workflows with one bug each: `crashEverywhere` finds it and says what it is. */
 
-import { randomUUID } from "node:crypto";
+import nodeCrypto, { randomFillSync, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { durable, type Context } from "@durable/core";
 import { crashEverywhere, recorder, scriptedModel, type Fault } from "@durable/testing";
@@ -93,6 +93,11 @@ describe("state outside of the run", () => {
   });
 });
 
+// TypeScript's library for Node does not have it yet.
+const { Temporal } = globalThis as unknown as {
+  Temporal: { Now: Record<"instant" | "plainDateISO", () => object> };
+};
+
 describe("randomness and clock in the workflow", () => {
   test("Math.random that chooses a step", async () => {
     const flow = durable("dice", async (ctx) => {
@@ -119,6 +124,14 @@ describe("randomness and clock in the workflow", () => {
     ["crypto.randomUUID", () => randomUUID()],
     ["crypto.getRandomValues", () => crypto.getRandomValues(new Uint8Array(1))],
     ["performance.now", () => performance.now()],
+    ["process.hrtime", () => process.hrtime()],
+    ["process.hrtime", () => process.hrtime.bigint()],
+    ["process.uptime", () => process.uptime()],
+    ["Temporal.Now", () => Temporal.Now.instant()],
+    ["Temporal.Now", () => Temporal.Now.plainDateISO()],
+    ["Intl.DateTimeFormat", () => new Intl.DateTimeFormat("en").format()],
+    ["crypto.randomFill", () => randomFillSync(new Uint8Array(1))],
+    ["crypto.getRandomValues", () => nodeCrypto.getRandomValues(new Uint8Array(1))],
   ] as const)("%s, read between steps, in a branch and after a wait; not in a step", async (name, read) => {
     const flow = durable("reads", async (ctx) => {
       await ctx.step("allowed", () => String(read()).length > 0);
@@ -143,6 +156,9 @@ describe("randomness and clock in the workflow", () => {
       get(Math, "random"),
       get(crypto, "randomUUID"),
       get(performance, "now"),
+      get(process, "hrtime"),
+      get(process.hrtime, "bigint"),
+      Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, "format")?.get,
       randomUUID,
     ];
     const before = globals();
@@ -300,6 +316,13 @@ describe("errors in the test itself", () => {
     const { warnings, calm } = await crashEverywhere(flow, { resume: { approve: ["a", "b"], aprove: 1 } });
     expect(warnings).toEqual([expect.stringContaining('"aprove"')]);
     expect(calm.outcome).toMatchObject({ output: "ab" });
+  });
+
+  test("a recorder that recorded nothing is a warning: the fakes are not connected", async () => {
+    const plain = durable("plain", (ctx) => ctx.step("send", () => 1));
+    const { ok, warnings } = await crashEverywhere(plain, { effects: recorder(), faults: [] });
+    expect(ok).toBe(true);
+    expect(warnings).toEqual([expect.stringMatching(/recorded nothing.*fakes/)]);
   });
 
   test("a run that fails by itself", async () => {

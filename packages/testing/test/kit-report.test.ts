@@ -21,6 +21,7 @@ describe("a report", () => {
       resume: { approve: "yes" },
       effects: mail,
     });
+    expect(report.warnings).toHaveLength(1);
     expect(masked(report.text())).toBe(
       `
 approved: all 35 cases end as in calm (completed with 'dear Ada: yes')
@@ -38,6 +39,9 @@ approved: all 35 cases end as in calm (completed with 'dear Ada: yes')
 Effects repeated under another idempotency key: none
 
 Nondeterminism that is not journaled: none
+
+Warnings
+  effects has a recorder that recorded nothing. Do the fakes of the workflow call record()?
 `.trim(),
     );
   });

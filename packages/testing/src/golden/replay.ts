@@ -21,6 +21,7 @@ import type { Cipher } from "@durable/core/storage";
 import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
 import { trackedCipher } from "./tracked-cipher.ts";
 import { guarded } from "./guarded-workflow.ts";
+import { renameProblems, type AskedCall } from "./renames.ts";
 import {
   abandonedBy,
   entriesOf,
@@ -76,7 +77,12 @@ export async function judge(journal: GoldenJournal, given: ReplayParts): Promise
     checkFrame(journal);
     const recorded = await recordedOutcome(journal, parts, world);
     checkStart(journal);
-    return judged(...verdictOn(recorded, await replay(journal, parts, world)));
+    const calls: AskedCall[] = [];
+    const [verdict, message] = verdictOn(recorded, await replay(journal, { ...parts, calls }, world));
+    const renames = renameProblems(allBatches(journal), calls);
+    if (verdict !== "replays") return judged(verdict, [message, ...renames].join(" "));
+    // What is recorded may be renamed in another order on purpose.
+    return { ...judged(verdict, message), warnings: [...world.warnings, ...renames] };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     return judged(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
@@ -159,14 +165,21 @@ async function hosted(
   return { storage, world, secret, patience: 0, ...(encryption === undefined ? {} : { encryption }) };
 }
 
-async function replay(ended: GoldenJournal, parts: ReplayParts, world: VirtualWorld): Promise<Stopped> {
+async function replay(
+  ended: GoldenJournal,
+  { calls, ...parts }: ReplayParts & { readonly calls: AskedCall[] },
+  world: VirtualWorld,
+): Promise<Stopped> {
   const journal = { ...ended, batches: withoutEnd(ended.batches) };
   const asked = Promise.withResolvers<Stopped>();
   // Work that the recorded run left behind has no result, and runs again. It is not waited for.
   const left = abandonedBy(ended.batches);
   const workflows = parts.against.map((workflow) =>
-    guarded(workflow, (key, kind) => {
-      if (!left.has(key)) asked.resolve({ status: "would run", kind, key });
+    guarded(workflow, {
+      work: (key, kind) => {
+        if (!left.has(key)) asked.resolve({ status: "would run", kind, key });
+      },
+      asked: (call) => void calls.push(call),
     }),
   );
   // A run waits for a child that is blocked, so its own outcome does not tell.

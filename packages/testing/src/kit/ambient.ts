@@ -19,12 +19,17 @@ export type AmbientName =
   | "Date.now"
   | "new Date"
   | "Date"
+  | "Temporal.Now"
+  | "Intl.DateTimeFormat"
+  | "performance.now"
+  | "process.hrtime"
+  | "process.uptime"
   | "Math.random"
   | "crypto.randomUUID"
   | "crypto.getRandomValues"
   | "crypto.randomBytes"
   | "crypto.randomInt"
-  | "performance.now";
+  | "crypto.randomFill";
 
 /** The code that is running: a workflow under test, or one of its steps. */
 export interface Place {
@@ -44,8 +49,17 @@ export const place = new AsyncLocalStorage<Place>();
 
 type Method = (this: unknown, ...args: readonly unknown[]) => unknown;
 
+// Not in every version of Node.
+const { Temporal } = globalThis as { readonly Temporal?: { readonly Now: object } };
+const temporal = ["instant", "plainDateISO", "plainDateTimeISO", "plainTimeISO", "zonedDateTimeISO"];
+
 const methods: readonly (readonly [AmbientName, object, string])[] = [
   ["Math.random", Math, "random"],
+  // Before its owner, whose wrapper has a copy of it.
+  ["process.hrtime", process.hrtime, "bigint"],
+  ["process.hrtime", process, "hrtime"],
+  ["process.uptime", process, "uptime"],
+  ...(Temporal === undefined ? [] : temporal.map((name) => ["Temporal.Now", Temporal.Now, name] as const)),
   ["performance.now", performance, "now"],
   ["crypto.randomUUID", crypto, "randomUUID"],
   ["crypto.getRandomValues", crypto, "getRandomValues"],
@@ -53,6 +67,8 @@ const methods: readonly (readonly [AmbientName, object, string])[] = [
   ["crypto.randomUUID", nodeCrypto, "randomUUID"],
   ["crypto.randomBytes", nodeCrypto, "randomBytes"],
   ["crypto.randomInt", nodeCrypto, "randomInt"],
+  ["crypto.randomFill", nodeCrypto, "randomFill"],
+  ["crypto.randomFill", nodeCrypto, "randomFillSync"],
 ];
 
 // Globals exist once per process, and so does the count of the tests that need them wrapped.
@@ -70,7 +86,11 @@ export function watchAmbient(): () => void {
 }
 
 function install(): () => void {
-  const restores = [wrapDate(), ...methods.map(([name, owner, property]) => wrap(name, owner, property))];
+  const restores = [
+    wrapDate(),
+    wrapFormat(),
+    ...methods.map(([name, owner, property]) => wrap(name, owner, property)),
+  ];
   syncBuiltinESMExports();
   return () => {
     for (const restore of restores) restore();
@@ -91,6 +111,7 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
     report(name, value);
     return Reflect.apply(original, this, args);
   };
+  Object.assign(value, original);
   Object.defineProperty(owner, property, { value, configurable: true, writable: true, enumerable: true });
   return () => {
     // Another library's wrapper is left alone.
@@ -98,6 +119,20 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
     if (own === undefined) Reflect.deleteProperty(owner, property);
     else Object.defineProperty(owner, property, own);
   };
+}
+
+/** A format without a date shows the present time. */
+function wrapFormat(): () => void {
+  const owner = Intl.DateTimeFormat.prototype;
+  const own = Object.getOwnPropertyDescriptor(owner, "format") as PropertyDescriptor;
+  const get = function (this: Intl.DateTimeFormat): Intl.DateTimeFormat["format"] {
+    const original = Reflect.apply(own.get as Method, this, []) as Intl.DateTimeFormat["format"];
+    const format: typeof original = (date) =>
+      original(date ?? report("Intl.DateTimeFormat", format)?.now() ?? undefined);
+    return format;
+  };
+  Object.defineProperty(owner, "format", { ...own, get });
+  return () => void Object.defineProperty(owner, "format", own);
 }
 
 function wrapDate(): () => void {

@@ -60,6 +60,7 @@ async function crash<Input, Output>(
   const setup = setupOf(subject, options);
   const same = options.compare === false ? null : (options.same ?? isDeepStrictEqual);
   const calm = await history(setup, null);
+  const silent = silentRecorders(setup, calm);
   const outcome = calmOutcome(calm, options.ends ?? "completed");
   const tally = new Tally(calm, options.allow ?? []);
   const verdict = await judge(setup, { calm, other: calm, same: null });
@@ -92,7 +93,7 @@ async function crash<Input, Output>(
     effects: setup.recorders.length === 0 ? null : tally.effects(),
     ambient: tally.ambient(),
     outside: tally.outside(),
-    warnings: [...tally.warnings(), ...unusedAnswers(setup.answers)],
+    warnings: [...tally.warnings(), ...unusedAnswers(setup.answers), ...silent],
     totals: {
       boundaries: boundaries.length,
       cases: cases.length,
@@ -169,6 +170,14 @@ function unusedAnswers(answers: AnswerBook): string[] {
   return answers
     .unused()
     .map((name) => `resume has an answer for "${name}", but the run has no suspend point of that name`);
+}
+
+function silentRecorders(
+  { recorders }: Pick<Setup<unknown, unknown>, "recorders">,
+  { effects }: History<unknown>,
+): string[] {
+  if (recorders.length === 0 || effects.length > 0) return [];
+  return ["effects has a recorder that recorded nothing. Do the fakes of the workflow call record()?"];
 }
 
 /** The key of the call that the library warns about, because it came after a foreign await. */
