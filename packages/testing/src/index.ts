@@ -12,6 +12,7 @@ export type {
 } from "./kit/findings.ts";
 export type { Problem as CrashProblem } from "./kit/checks.ts";
 export { recorder, type Effect, type Recorder } from "./kit/effects.ts";
+export { withSteps, type ReplacedSteps } from "./kit/replaced-steps.ts";
 export { scriptedModel } from "./kit/scripted-model.ts";
 export type { FailedTurn, ModelCall, ModelScript, ModelTurn, ScriptedModel } from "./kit/scripted-model.ts";
 export type { SpokenTurn } from "./kit/model-stream.ts";

@@ -6,7 +6,9 @@
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const ours = /[/\\](?:@durable|packages)[/\\](?:core|testing)[/\\](?:src|dist)[/\\]/;
+const ours = /[/\\](?:@durable|packages)[/\\]core[/\\](?:src|dist)[/\\]/;
+/** Only wraps calls of others. */
+const kit = /[/\\](?:@durable|packages)[/\\]testing[/\\](?:src|dist)[/\\]/;
 
 export interface Frame {
   readonly file: string;
@@ -33,7 +35,7 @@ export function framesOf({ stack = "" }: Error): Frame[] {
     if (line === "") return [];
     const file = name.startsWith("file:") ? fileURLToPath(name) : name.replace(/\?.*$/, "");
     // `getRandomValues` of the module only calls that of the global.
-    return file === "node:crypto" ? [] : [{ file, line }];
+    return file === "node:crypto" || kit.test(file) ? [] : [{ file, line }];
   });
 }
 

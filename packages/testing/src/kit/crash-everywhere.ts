@@ -28,6 +28,7 @@ import {
   type CrashSubject,
   type Resettable,
 } from "./options.ts";
+import { Replacements } from "./replaced-steps.ts";
 import { CrashError, crashReport, type CrashReport } from "./report.ts";
 
 /**
@@ -93,7 +94,7 @@ async function crash<Input, Output>(
     effects: setup.recorders.length === 0 ? null : tally.effects(),
     ambient: tally.ambient(),
     outside: tally.outside(),
-    warnings: [...tally.warnings(), ...unusedAnswers(setup.answers), ...silent],
+    warnings: [...tally.warnings(), ...unusedNames(setup), ...silent],
     totals: {
       boundaries: boundaries.length,
       cases: cases.length,
@@ -124,12 +125,22 @@ function setupOf<Input, Output>(
   subject: CrashSubject<Input, Output>,
   options: CrashOptions<Input, Output>,
 ): Setup<Input, Output> {
-  const { resume = {}, effects = [], reset = [], bodyMs = 1_000, slowSeed, hooks, limits } = options;
+  const {
+    resume = {},
+    steps = {},
+    effects = [],
+    reset = [],
+    bodyMs = 1_000,
+    slowSeed,
+    hooks,
+    limits,
+  } = options;
   const resets: readonly Resettable[] = Array.isArray(reset) ? reset : [reset];
   return {
     open: typeof subject === "function" ? subject : (): Workflow<Input, Output> => subject,
     input: options.input as Input,
     answers: new AnswerBook(resume),
+    replacements: new Replacements(steps),
     bodies: new Bodies(bodyMs),
     recorders: [effects].flat(),
     reset: async () => {
@@ -166,10 +177,16 @@ function caseOf<Output>(
   return { ...injected, outcome, hit, lives, ran: Object.fromEntries(notes.ran), problems };
 }
 
-function unusedAnswers(answers: AnswerBook): string[] {
-  return answers
-    .unused()
-    .map((name) => `resume has an answer for "${name}", but the run has no suspend point of that name`);
+function unusedNames({
+  answers,
+  replacements,
+}: Pick<Setup<unknown, unknown>, "answers" | "replacements">): string[] {
+  return [
+    ...answers
+      .unused()
+      .map((name) => `resume has an answer for "${name}", but the run has no suspend point of that name`),
+    ...replacements.unused().map((name) => `steps replaces "${name}", but the run has no step of that name`),
+  ];
 }
 
 function silentRecorders(

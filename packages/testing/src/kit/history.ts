@@ -21,6 +21,7 @@ import { emptyNotes, ObservedLife, type Notes } from "./observed-life.ts";
 import { heldStorage } from "./held-storage.ts";
 import type { CrashLife, CrashSettings } from "./options.ts";
 import { tapped, type Point } from "./points.ts";
+import type { Replacements } from "./replaced-steps.ts";
 import { driveToEnd, type Ending } from "./drive.ts";
 
 const runId = "crash";
@@ -34,6 +35,7 @@ export interface Setup<Input, Output> {
   readonly open: (life: CrashLife) => Workflow<Input, Output> | Promise<Workflow<Input, Output>>;
   readonly input: Input;
   readonly answers: AnswerBook;
+  readonly replacements: Replacements;
   readonly bodies: Bodies;
   readonly recorders: readonly Recorder[];
   readonly reset: () => Promise<void>;
@@ -164,8 +166,8 @@ async function live<Input, Output>(
   setup: Setup<Input, Output>,
   { storage, world, notes, allowedErrors, number, died, memory }: LivingParts,
 ): Promise<Ending<Output> | null> {
-  const { bodies, input, answers, hooks, limits } = setup;
-  const life = new ObservedLife({ world, bodies, notes });
+  const { bodies, input, answers, hooks, limits, replacements } = setup;
+  const life = new ObservedLife({ world, bodies, notes, replacements });
   const flow = life.observe(await setup.open({ storage, world, secret, number }));
   const app = createApp({
     storage,

@@ -4,19 +4,14 @@
  * test/kit-parts.test.ts.
  */
 
-import {
-  durable,
-  type AnyWorkflow,
-  type Context,
-  type StepInfo,
-  type Workflow,
-  type World,
-} from "@durable/core";
+import type { AnyWorkflow, Context, StepInfo, Workflow, World } from "@durable/core";
 import { place, type AmbientName, type Place, type UnrecordedKind } from "./ambient.ts";
 import type { Bodies } from "./bodies.ts";
 import { calledAt } from "./call-site.ts";
 import { isSource, pulled } from "./chunk-source.ts";
 import { observed, type Observer } from "./observer.ts";
+import { withBody, type Body } from "./with-body.ts";
+import type { Replacements } from "./replaced-steps.ts";
 
 /** A call of a pass; the error has its call site. */
 export interface Asked {
@@ -50,13 +45,7 @@ export interface ObservedLifeParts {
   readonly world: World;
   readonly bodies: Bodies;
   readonly notes: Notes;
-}
-
-type Body = (ctx: Context, input: unknown) => unknown;
-
-/** What a workflow was made with, apart from its input and its version. */
-export function ownOptions({ defaults, flow, messages, tags }: AnyWorkflow["definition"]): object {
-  return { ...defaults, ...flow, ...(messages && { messages }), ...(tags && { tags }) };
+  readonly replacements?: Replacements;
 }
 
 export class ObservedLife {
@@ -75,17 +64,7 @@ export class ObservedLife {
 
   /** The same workflow, observed, for the app of this process. */
   observe<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
-    const { name, body, input, version } = flow.definition;
-    const seen: unknown = durable(
-      name,
-      (ctx: Context, given: unknown) => this.#pass({ body: body as Body, path: "" }, ctx, given),
-      {
-        ...ownOptions(flow.definition),
-        ...(input === null ? {} : { input }),
-        ...(version === null ? {} : { version }),
-      },
-    );
-    return seen as Workflow<Input, Output>;
+    return withBody(flow, (body) => (ctx, given) => this.#pass({ body, path: "" }, ctx, given));
   }
 
   /** A child, observed; the same object for repeated calls. */
@@ -146,7 +125,8 @@ export class ObservedLife {
               return Reflect.get(target, property, target);
             },
           });
-    return this.#outside(key, () => work(given));
+    const done = this.#parts.replacements?.of(key, work) ?? work;
+    return this.#outside(key, () => done(given));
   }
 
   /** A producer works only while a chunk is pulled. */

@@ -7,6 +7,7 @@ import type { VirtualWorld } from "../virtual-world.ts";
 import type { AmbientName } from "./ambient.ts";
 import type { Answers } from "./answers.ts";
 import type { Recorder } from "./effects.ts";
+import type { ReplacedSteps } from "./replaced-steps.ts";
 
 /** What one process of a history has: use it for services that the workflow needs. */
 export interface CrashLife {
@@ -48,6 +49,8 @@ export interface CrashSettings<Output> {
    * an uncertain attempt. For a topic that the workflow receives, it is the message to send.
    */
   readonly resume?: Answers | undefined;
+  /** Work in place of that of steps and streams, by name, children included; it gets what the work gets. */
+  readonly steps?: ReplacedSteps | undefined;
   /** Recorders to which fake services report what they do. */
   readonly effects?: Recorder | readonly Recorder[] | undefined;
   /** Fakes that are reset before each history: functions, or objects with a `reset` method. */
@@ -97,7 +100,7 @@ export type CrashOptions<Input, Output> = CrashSettings<Output> &
 
 /** The names of these options. */
 export const crashOptions =
-  "input storage resume effects reset compare same ends allow hooks limits faults slowSeed bodyMs within cases seed throws";
+  "input storage resume steps effects reset compare same ends allow hooks limits faults slowSeed bodyMs within cases seed throws";
 
 export type CrashArguments<Input, Output> = unknown extends Input
   ? [options?: CrashOptions<Input, Output>]
