@@ -1,13 +1,14 @@
 /**
  * Installs the packed packages with npm into projects outside of the workspace, compiles a program that uses every
  * public name with several compilers and module settings, and runs it on several Nodes: the one of the workspace and
- * an old one, or those given with `--node <path>`.
+ * an old one, or those given with `--node <path>`. Then runs the test kit under several test runners.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { oldNodes, type Setting, settings, table, type Verdict } from "./lib/consumer-matrix.ts";
 import { programFiles, refusedFiles, type Style } from "./lib/consumer-program.ts";
+import { jestVersion, tryRunners } from "./lib/consumer-runners.ts";
 import { compile, runProgram, type Trial } from "./lib/consumer-trial.ts";
 import { type Packed, withTarballs } from "./lib/pack.ts";
 import { publicEntries } from "./lib/public-names.ts";
@@ -27,6 +28,9 @@ const ok = withTarballs((packed, folder) => {
   });
   const head = ["TypeScript", "moduleResolution", "program", "compiler", ...nodes.map(({ name }) => name)];
   console.log(table([head, ...rows]));
+  const runners = tryRunners(installRunners(packed, folder), nodes.at(-1)?.path ?? process.execPath);
+  console.log(table([["Runner", "source maps", "test kit finds"], ...runners.rows]));
+  for (const report of runners.reports) note({ cell: "FAILED", report });
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   const result = failures === 0 ? "all as documented" : `${failures} FAILED`;
   console.log(`consumers: ${rows.length} programs on ${nodes.length} Nodes in ${seconds} s, ${result}`);
@@ -62,16 +66,32 @@ function oldNode(folder: string): string {
 /** A user's project with the tarballs, a compiler, and what some entry points need besides. */
 function install(typescript: string, packed: readonly Packed[], folder: string): string {
   const home = join(folder, `typescript-${typescript}`);
-  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    readonly devDependencies: Readonly<Record<string, string>>;
-  };
   npmInstall(home, [
     ...packed.map(({ tarball }) => tarball),
     `typescript@${typescript}`,
     "@types/node@22",
-    `vitest@${devDependencies["vitest"]}`,
+    `vitest@${vitestVersion()}`,
   ]);
   return home;
+}
+
+/** A user's project with the test kit and the runners. */
+function installRunners(packed: readonly Packed[], folder: string): string {
+  const home = join(folder, "runners");
+  const kit = packed.filter(({ manifest }) => /^@durable\/(?:core|testing)$/.test(manifest.name));
+  npmInstall(home, [
+    ...kit.map(({ tarball }) => tarball),
+    `vitest@${vitestVersion()}`,
+    `jest@${jestVersion}`,
+  ]);
+  return home;
+}
+
+function vitestVersion(): string {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly devDependencies: Readonly<Record<string, string>>;
+  };
+  return devDependencies["vitest"] ?? "";
 }
 
 function npmInstall(folder: string, what: readonly string[]): void {
