@@ -3,6 +3,8 @@ import { systemWorld } from "@durable/core/storage";
 import { describe, expect, it } from "vitest";
 import { checks, runCheck, type Open } from "../src/conformance/checks.ts";
 import { storageConformance } from "../src/conformance/index.ts";
+import type { Check } from "../src/conformance/subject.ts";
+import { notTested } from "../src/conformance/suite.ts";
 import { chapterFaults } from "./support/conformance-chapter-faults.ts";
 import { blobFaults } from "./support/conformance-blob-faults.ts";
 import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
@@ -80,9 +82,35 @@ describe("the suite finds planted faults", () => {
   });
 });
 
+const unskipped = (reason: string): never => {
+  throw new Error(reason);
+};
 const unopened: Open = () => Promise.reject(new Error("not opened"));
 
 describe("storageConformance", () => {
+  it("says which rule is broken and why it matters, and what was not tested", async () => {
+    const fails = checks.get("append creates a run at position 0");
+    const open: Open = ({ now }) => {
+      const good = new MemoryStorage({ now });
+      const read: Storage["read"] = async (locator) => ({ ...(await good.read(locator)), length: 9 });
+      return Promise.resolve({ storage: faulty(good, { read }), close: () => Promise.resolve() });
+    };
+    const message = await runCheck(fails as Check, open, unskipped).then(
+      String,
+      (error: Error) => error.message,
+    );
+    expect(message).toMatch(
+      /^This storage does not keep the rule "append creates a run at position 0"\. An append is a compare-and-swap.*\nexpected/s,
+    );
+    const reasons = new Map([
+      ["this storage has no claim()", 12],
+      ["this storage does not find runs by tags", 3],
+    ]);
+    expect(notTested("Mine", reasons)).toBe(
+      "Mine: 15 tests left out: no claim() (12), does not find runs by tags (3)",
+    );
+  });
+
   it("refuses to skip an unknown test, and names the known ones", () => {
     const skip = [{ test: "lists newest frist", reason: "none" }];
     const register = (): void => storageConformance("mine", unopened, { skip });

@@ -24,7 +24,7 @@ import { readChecks } from "./read.ts";
 import { reportChecks } from "./reports.ts";
 import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
-import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
+import { Subject, type Check, type Checks, type ConformanceHandle } from "./subject.ts";
 
 /** What `open` of an adapter gets. */
 export interface OpenOptions {
@@ -35,34 +35,67 @@ export interface OpenOptions {
 /** Opens a fresh, empty storage. */
 export type Open = (options: OpenOptions) => Promise<ConformanceHandle>;
 
-export const checks: ReadonlyMap<string, Check> = new Map(
+/** The tests of one kind, and the sentence that a failure of any of them shows. */
+const groups: readonly (readonly [why: string, tests: Checks])[] = [
   [
+    "An append is a compare-and-swap on the number of batches, all or nothing: otherwise two drivers write one journal, or a crash leaves half a batch.",
     appendChecks,
-    readChecks,
-    headChecks,
-    dueChecks,
-    claimChecks,
+  ],
+  ["A driver replays what it reads: every batch, in order, and the true length.", readChecks],
+  ["Lists show the head of the last append, newest first, and every run once over all pages.", headChecks],
+  ["Workers find due runs by these lists: a run that is missing never goes on.", dueChecks],
+  ["A claim gives each due run to one worker for a time.", claimChecks],
+  [
+    "Due runs come in the order of their time and priority, workflows in turn, so that none starves.",
     orderChecks,
-    findingChecks,
-    waitsChecks,
-    leaseChecks,
-    limitChecks,
-    noteChecks,
-    reportChecks,
-    pauseChecks,
+  ],
+  ["Filters of lists find what they say, alone and together.", findingChecks],
+  ["Open waits and drivers are listed, so that people can answer them.", waitsChecks],
+  ["A lease keeps a second driver away until it ends, and counts starts.", leaseChecks],
+  ["Limits hold for all processes together: a text is swapped only if it is unchanged.", limitChecks],
+  ["A note shows a blocked run in lists, until the journal grows or is leased.", noteChecks],
+  ["The last report of a run is listed with it.", reportChecks],
+  ["A pause of a workflow is seen by every process.", pauseChecks],
+  [
+    "A driver reads a long run from the beginning of its chapter, with every blob that its batches name.",
     chapterChecks,
-    dropChecks,
+  ],
+  ["Dropped chapters are gone, and no fork loses a batch that it reads.", dropChecks],
+  [
+    "A deleted run is gone at once, and what forks read of it stays until the last of them is deleted.",
     deleteChecks,
-    endedChecks,
-    blobChecks,
-    blobBodyChecks,
-    changedChecks,
-    whenDueChecks,
+  ],
+  ["A purge deletes runs that have ended and are unchanged, and nothing else.", endedChecks],
+  ["Blobs are stored with the batch that names them first, and are read with it.", blobChecks],
+  ["A blob comes back byte for byte, also if it is large or has an odd name.", blobBodyChecks],
+  ["Drivers that wait for a journal are woken once it grows, and none is kept.", changedChecks],
+  ["Workers that wait for work are woken when there is some.", whenDueChecks],
+  [
+    "A schedule changes only if it is as the writer read it, so that each tick starts one run.",
     scheduleChecks,
-    handleChecks,
-    hostileChecks,
-  ].flatMap((group) => Object.entries(group)),
+  ],
+  ["All handles on the same data see the same, and close() refuses later calls.", handleChecks],
+  ["Names and texts are data: none has a meaning for the storage.", hostileChecks],
+];
+
+export const checks: ReadonlyMap<string, Check> = new Map(
+  groups.flatMap(([why, tests]) =>
+    Object.entries(tests).map(([title, check]) => [title, explained(check, { title, why })] as const),
+  ),
 );
+
+/** An assertion alone says which values differ, and not what is wrong with them. */
+function explained(check: Check, { title, why }: { readonly title: string; readonly why: string }): Check {
+  return async (subject) => {
+    try {
+      await check(subject);
+    } catch (error) {
+      if (error instanceof Error && error.name === "AssertionError")
+        error.message = `This storage does not keep the rule "${title}". ${why}\n${error.message}`;
+      throw error;
+    }
+  };
+}
 
 /** Runs one test on a storage of its own. */
 export async function runCheck(check: Check, open: Open, skip: (reason: string) => never): Promise<void> {
