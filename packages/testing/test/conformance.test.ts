@@ -12,6 +12,7 @@ import { endedFaults } from "./support/conformance-ended-faults.ts";
 import { fleetFaults } from "./support/conformance-fleet-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 import { noteFaults } from "./support/conformance-note-faults.ts";
+import { userFaults } from "./support/conformance-user-faults.ts";
 import { scheduleFaults } from "./support/conformance-schedule-faults.ts";
 
 /** The good storage, with the methods that the fault replaces. */
@@ -79,6 +80,15 @@ describe("the suite finds planted faults", () => {
     expect(await resultOf(title, fault)).toMatch(/^failed/);
     // The same test passes, or does not apply, without the fault.
     expect(await resultOf(title)).toMatch(/^(passed|skipped)$/);
+  });
+});
+
+describe("the whole suite on a storage with one mistake of its author", () => {
+  it.each(userFaults)("one that %s", async (_, fault) => {
+    let found = "";
+    for (const title of checks.keys())
+      if (found === "" && (await resultOf(title, fault)).startsWith("failed")) found = title;
+    expect(await resultOf(found)).toBe("passed");
   });
 });
 
