@@ -65,7 +65,7 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   if (endText(last) !== endText(end))
     history.violate(
       "I2",
-      `run ${run.runId}: a cold start ends ${outcome.status}, ${endText(last)} instead of ${endText(end)}`,
+      `run ${run.runId}: a cold start ends ${last === undefined ? outcome.status : shownEnd(last)} instead of ${shownEnd(end)}`,
     );
   if (next !== undefined) history.meet("a border that a cold start reached again");
   return next === undefined ? outcome : null;
@@ -154,6 +154,14 @@ function endText(entry: WrittenEntry | undefined): string {
   const error = entry?.error as { message?: unknown } | undefined;
   const { kind, output, chapter, input } = entry ?? {};
   return JSON.stringify([kind, output, error?.message ?? error, chapter, chapter && input]);
+}
+
+/** `completed with 5`, for people. */
+function shownEnd({ kind, output, error, chapter, input }: WrittenEntry): string {
+  const how = kind.replace(/^run\./, "");
+  const { message } = (error ?? {}) as { readonly message?: unknown };
+  if (error !== undefined) return `${how}: ${JSON.stringify(message ?? error)}`;
+  return `${how} with ${JSON.stringify(chapter === undefined ? output : [chapter, input])}`;
 }
 
 /** Loads a run's batches and blobs, without its end when `cut` is true. */

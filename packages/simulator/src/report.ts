@@ -10,7 +10,7 @@ import { startOfTime } from "./cluster.ts";
 import { childrenOf, type Tree } from "./tree.ts";
 
 /** Requests that succeeded and changed nothing. */
-const quiet = new Set(["list", "read", "lease", "release", "append"]);
+const quiet = new Set(["list", "read", "lease", "release", "append", "claim"]);
 
 /** The events of a simulation as text, one line per event; of a long history, the beginning and the end. */
 export function eventTable({ trace }: Simulation, most = 300): string {

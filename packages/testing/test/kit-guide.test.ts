@@ -39,6 +39,27 @@ function printed(...programs: readonly string[]): string[] {
   }
 }
 
+/** A run block of the guide, by a line in it, and the text block that follows. */
+function shownBy(line: string): { readonly code: string; readonly text: string } {
+  const [code = "", ...rest] = (guide.split("```ts run\n").find((part) => part.includes(line)) ?? "").split(
+    "\n```\n",
+  );
+  return { code, text: rest.join("\n```\n").split("```text\n")[1]?.split("\n```")[0] ?? "" };
+}
+
+test("the guide shows what explore prints, with and without a finding", () => {
+  const calm = shownBy("await explore(refund");
+  const found = shownBy("await explore(raffle");
+  const [numbers, message] = printed(calm.code, found.code);
+  expect(numbers).toBe(calm.text);
+  // Tickets are drawn by Math.random, and how far a history is shortened depends on the machine.
+  const shape = (text = ""): string => {
+    const head = text.split("The shortest history found:")[0] ?? "";
+    return head.replaceAll(/with \d+/g, "with a ticket").replace(/run run-\d/, "run run-0");
+  };
+  expect(shape(message)).toBe(shape(found.text));
+});
+
 test("the guide shows what its refund prints, and what is left once it is fixed", () => {
   const code = block("ts run", "import { durable");
   const [worse = "", better = ""] = block("diff", "- ")
