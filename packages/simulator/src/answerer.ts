@@ -140,7 +140,7 @@ async function rush(
 }
 
 /**
- * A run of a user's workflow that waits for its time and for no answer: it is looked at now and then, because it may be
+ * A run of a user's workflow that waits for its time and for no answer: it is read now and then, because it may be
  * blocked. Seeds of generated workflows keep their histories.
  */
 function isAsleep({ programs, history }: Cluster, run: RunLog): boolean {

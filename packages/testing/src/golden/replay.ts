@@ -81,7 +81,7 @@ export async function judge(journal: GoldenJournal, given: ReplayParts): Promise
     const [verdict, message] = verdictOn(recorded, await replay(journal, { ...parts, calls }, world));
     const renames = renameProblems(allBatches(journal), calls);
     if (verdict !== "replays") return judged(verdict, [message, ...renames].join(" "));
-    // What is recorded may be renamed in another order on purpose.
+    // Code may rename recorded calls in another order on purpose.
     return { ...judged(verdict, message), warnings: [...world.warnings, ...renames] };
   } catch (error) {
     if (!(error instanceof Error)) throw error;

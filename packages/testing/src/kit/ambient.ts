@@ -126,7 +126,7 @@ function wrapFormat(): () => void {
   const owner = Intl.DateTimeFormat.prototype;
   const own = Object.getOwnPropertyDescriptor(owner, "format") as PropertyDescriptor;
   const get = function (this: Intl.DateTimeFormat): Intl.DateTimeFormat["format"] {
-    const original = Reflect.apply(own.get as Method, this, []) as Intl.DateTimeFormat["format"];
+    const original = own.get?.call(this) as Intl.DateTimeFormat["format"];
     const format: typeof original = (date) =>
       original(date ?? report("Intl.DateTimeFormat", format)?.now() ?? undefined);
     return format;

@@ -279,7 +279,10 @@ class Tally<Output> {
   }
 
   effects(): EffectReport[] {
-    return [...this.#effects.values()].map(({ place: _, ...report }) => report);
+    return [...this.#effects.values()].map((found) => {
+      const { place: _, ...report } = found;
+      return report;
+    });
   }
 
   repeated(): RepeatedBody[] {

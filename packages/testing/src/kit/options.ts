@@ -82,7 +82,7 @@ export interface CrashSettings<Output> {
    * says. Cases that do not fit are left out, and the report says how many were tried.
    */
   readonly within?: Duration | undefined;
-  /** At most so many cases, for long workflows; all that fit into `within` by default. */
+  /** The largest number of cases, for long workflows; all that fit into `within` by default. */
   readonly cases?: number | undefined;
   /** Chooses the cases, where not all are tried; 1 by default. */
   readonly seed?: number | undefined;

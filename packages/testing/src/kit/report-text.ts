@@ -233,11 +233,13 @@ const outsideCures: Readonly<Record<OutsideReport["kind"], string>> = {
     'Put the wait into ctx.step: replay could swap calls. { allow: ["foreign-await"] } makes it a warning.',
 };
 
+function nameOf({ kind, name }: OutsideReport): string {
+  return kind === "await" ? `foreign await before "${name}"` : `${kind} ${name}`;
+}
+
 function outside({ outside: list }: CrashFindings, paint: Paint): string[] {
   if (list.length === 0) return [];
   const kinds = [...Map.groupBy(list, ({ kind }) => kind)];
-  const nameOf = ({ kind, name }: OutsideReport): string =>
-    kind === "await" ? `foreign await before "${name}"` : `${kind} ${name}`;
   return [
     paint("bold", "Outside of any step"),
     ...kinds.flatMap(([kind, found]) => [

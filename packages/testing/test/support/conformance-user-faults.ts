@@ -54,7 +54,10 @@ export const userFaults: readonly (readonly [what: string, fault: Fault])[] = [
   [
     "forgets the lease that an append takes",
     (good) => ({
-      append: ({ lease: _, ...request }) => good.append(request),
+      append: (request) => {
+        const { lease: _, ...rest } = request;
+        return good.append(rest);
+      },
     }),
   ],
   [
@@ -93,7 +96,7 @@ export const userFaults: readonly (readonly [what: string, fault: Fault])[] = [
     (good) => ({
       list: async (query) => {
         const page = await good.list(query);
-        return plain(query).cursor == null ? page : { ...page, runs: page.runs.slice(1) };
+        return (plain(query).cursor ?? null) === null ? page : { ...page, runs: page.runs.slice(1) };
       },
     }),
   ],
