@@ -67,6 +67,7 @@ export type { ErrorCode } from "./values/errors.ts";
 export { copyRuns } from "./copy/copy-runs.ts";
 export type { CopyOptions, CopyProgress, CopySummary } from "./copy/copy-runs.ts";
 export { MemoryStorage } from "./adapters/memory.ts";
+export type { Action, ActionType, Authorize, Verdict } from "./ports/policy.ts";
 export type {
   ListPage,
   ListQuery,

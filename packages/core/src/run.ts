@@ -5,7 +5,7 @@ import type { CancelOptions } from "./runs/tree.ts";
 import { create, type FlowStart } from "./runs/create.ts";
 import { advance, cancelRun } from "./runs/drive.ts";
 import type { Duration } from "./values/duration.ts";
-import { DurableError } from "./values/errors.ts";
+import { DurableError, show } from "./values/errors.ts";
 import { forkRun, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
@@ -69,14 +69,25 @@ const startNames = "priority delay at debounce singleton";
 
 /** What remains of the options of a start beside those that every run has; `undefined` if nothing. */
 function startOf(options: StartOptions): FlowStart | undefined {
-  const { id: _, drive: __, deadline: ___, tags: ____, ...start } = options;
-  return Object.keys(start).length > 0 ? start : undefined;
+  const { priority, delay, at, debounce, singleton } = options;
+  const start = { priority, delay, at, debounce, singleton };
+  return Object.values(start).some((value) => value !== undefined) ? start : undefined;
 }
 
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
   /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
   readonly drive?: boolean | undefined;
+  /**
+   * For whom the run is started, such as a tenant: 1 to 128 characters. It is recorded, never encrypted, and the keys of
+   * `singleton` and `debounce` are keys of this scope alone.
+   */
+  readonly scope?: string | undefined;
+  /**
+   * Called with the id of the run that has the key of `singleton` or `debounce`, before that run is returned or moved.
+   * What it throws refuses the start, which then has changed nothing.
+   */
+  readonly mayJoin?: ((runId: string) => void | Promise<void>) | undefined;
 }
 
 /** A handle on one run. Creating one reads nothing. */
@@ -310,15 +321,27 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, `id deadline drive tags ${startNames}`, `The start of "${definition.name}"`);
-  const { id, deadline, tags, drive: takeLease = true } = given;
+  assertOptions(given, `id deadline drive tags scope mayJoin ${startNames}`, `The start of "${definition.name}"`);
+  const { id, deadline, tags, scope, mayJoin, drive: takeLease = true } = given;
+  assertScope(scope, definition.name);
   const start = startOf(given);
-  const leased = await create(host, definition, input, { id, deadline, tags, isNew: true, takeLease, start });
+  const options = { id, deadline, tags, scope, mayJoin, isNew: true, takeLease, start };
+  const leased = await create(host, definition, input, options);
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);
   return new Run(journal.runId, { host, driving, created });
+}
+
+/** It is part of keys, and heads show it. */
+function assertScope(scope: unknown, workflow: string): void {
+  const fits = typeof scope === "string" && /^.{1,128}$/su.test(scope) && scope.isWellFormed();
+  if (scope === undefined || fits) return;
+  throw new DurableError(
+    "invalid-options",
+    `The start of "${workflow}" has the scope ${show(scope)}. Use a text of 1 to 128 characters.`,
+  );
 }
 
 /** `run.fork` as a function. */

@@ -132,6 +132,17 @@ export class HttpError extends Error {
   }
 }
 
+/** The response of a hook, which is sent as it is. */
+export class Answered extends Error {
+  readonly response: Response;
+
+  constructor(response: Response) {
+    super("answered by a hook");
+    this.name = "Answered";
+    this.response = response;
+  }
+}
+
 /** The HTTP status for a code of the library. */
 export const statusOf = (code: string): number => (libraryStatus as Record<string, number>)[code] ?? 500;
 
@@ -140,6 +151,7 @@ export const statusOf = (code: string): number => (libraryStatus as Record<strin
  * general sentence.
  */
 export function errorResponse(error: unknown, onError?: (error: unknown) => void): Response {
+  if (error instanceof Answered) return error.response;
   const reply = errorOf(error);
   if (reply.status >= 500) onError?.(error);
   const { status, code, message, details = {}, headers = {} } = reply;

@@ -1,10 +1,9 @@
 /** The routes that fork a run or plan a fork. Proven in test/attacks.test.ts. */
 
-import type { ForkOptions, Run } from "@durable/core";
-import type { EditedCalls } from "@durable/core/inspect";
+import type { Action, ForkOptions, Run } from "@durable/core";
 import { readJson } from "./body.ts";
 import { json } from "./errors.ts";
-import { refuse, type Service } from "./options.ts";
+import { allow, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
 import { membersOf, objectIn, runIdOf, textIn, textsIn } from "./request-fields.ts";
 import type { Call } from "./router.ts";
@@ -32,48 +31,43 @@ export async function planRun(service: Service, call: Call): Promise<Response> {
   });
 }
 
-/** Asks for `fork`, and for `resume` if an edit answers a suspend point, before it does anything. */
+/**
+ * Asks for `fork` before anything is read, and then for what its edits are: answers and messages to others. By then the
+ * keys are known, and `fork` is asked again if the request named them otherwise.
+ */
 async function withFork(
   service: Service,
   { request, runId }: Call,
   act: (run: Run, options: ForkOptions) => Promise<Response>,
 ): Promise<Response> {
-  const run = service.app.get(runId);
   const names = ["from", "after", "edit", "input", "label", "id"];
   const options = forkOptionsIn(membersOf(await readJson(request, service.limits), names));
-  const { id: forkId, edit = {} } = options;
-  const edited = Object.keys(edit);
-  const found = edited.length === 0 ? null : await lookUp(run, edited);
-  const calls = found !== null && "calls" in found ? found.calls : [];
-  const waits = calls.filter(({ open }) => open.wait !== undefined).map(({ key }) => key);
-  const action = {
-    runId,
-    ...only("forkId", forkId),
-    ...some("edits", calls.length > 0 ? calls.map(({ key }) => key) : edited),
-    ...some("waits", waits),
-  };
-  const no =
-    (await refuse(service, request, { type: "fork", ...action })) ??
-    (waits.length === 0 ? null : await refuse(service, request, { type: "resume", ...action }));
-  if (no !== null) return no;
-  if (found === null) return act(run, options);
-  if ("error" in found) throw found.error;
-  // Keys and chapter as they were checked: by now the run may have a suspend point of that name.
-  const values = Object.values(edit);
-  const edits = Object.fromEntries(found.calls.map(({ key }, i) => [key, values[i]]));
-  return act(run, { ...options, edit: edits, chapter: found.chapter });
+  const ask = (action: Action) => allow(service, request, action);
+  return forkWith(service.app.get(runId), options, { ask, act: (given) => act(service.app.get(runId), given) });
 }
 
-/** An error is kept until the client has permission to hear it. */
-async function lookUp(
+/** Asks what a fork with these options may do, and then does it: the same on every surface. */
+export async function forkWith<T>(
   run: Run,
-  names: readonly string[],
-): Promise<EditedCalls | { readonly error: unknown }> {
-  try {
-    return await run.editedCalls(names);
-  } catch (error) {
-    return { error };
-  }
+  options: ForkOptions,
+  { ask, act }: { ask: (action: Action) => Promise<unknown>; act: (options: ForkOptions) => Promise<T> },
+): Promise<T> {
+  const { id: forkId, edit = {} } = options;
+  const given = Object.keys(edit);
+  const about = { runId: run.id, ...only("forkId", forkId) };
+  await ask({ type: "fork", ...about, ...some("edits", given) });
+  if (given.length === 0) return act(options);
+  const { calls, chapter } = await run.editedCalls(given);
+  const edits = calls.map(({ key }) => key);
+  if (edits.some((key, i) => key !== given[i])) await ask({ type: "fork", ...about, edits });
+  const waits = calls.filter(({ answers, topics }) => answers && topics === undefined).map(({ key }) => key);
+  if (waits.length > 0) await ask({ type: "resume", ...about, edits, waits });
+  for (const topic of new Set(calls.flatMap(({ topics = [] }) => topics)))
+    await ask({ type: "send", ...about, edits, topic });
+  // Keys and chapter as they were checked: by now the run may have a suspend point of that name.
+  const values = Object.values(edit);
+  const edited = Object.fromEntries(edits.map((key, i) => [key, values[i]]));
+  return act({ ...options, edit: edited, chapter });
 }
 
 /** What a fork is made of, from the members of a body. */

@@ -3,12 +3,12 @@
  * Proven in test/runs.test.ts.
  */
 
-import type { App } from "@durable/core";
+import type { Action, App } from "@durable/core";
 import { errorResponse } from "./errors.ts";
-import { assertOpen, type Handler, type HandlerOptions, refuse, type Service, serviceOf } from "./options.ts";
+import { allow, assertOpen, type Handler, type HandlerOptions, type Service, serviceOf } from "./options.ts";
 import { only } from "./replies.ts";
 import { scheduleOf } from "./request-fields.ts";
-import { answerTo, findRoute } from "./router.ts";
+import { answerTo, type Call, findRoute } from "./router.ts";
 import { byToken, routes } from "./routes.ts";
 
 /**
@@ -29,15 +29,18 @@ async function respond(service: Service, request: Request): Promise<Response> {
   const { basePath } = service;
   const known = (path: string): unknown => path === byToken || assertOpen(service);
   const { route, call } = findRoute(routes, request, { basePath, known });
-  const { asks, act } = route;
-  if (asks === null) return act(service, call);
-  const { runId, topic, schedule, workflow } = call.params;
-  const no = await refuse(service, request, {
-    ...asks,
+  const { asks, late, act } = route;
+  if (asks !== null && late === undefined)
+    await allow(service, request, { ...asks, ...namesIn(call.params) });
+  return act(service, call);
+}
+
+/** What a path names of an action. */
+export function namesIn({ runId, topic, schedule, workflow }: Call["params"]): Omit<Action, "type"> {
+  return {
     ...only("runId", runId),
     ...only("topic", topic),
     ...only("schedule", schedule === undefined ? schedule : scheduleOf(schedule)),
     ...only("workflow", workflow),
-  });
-  return no ?? act(service, call);
+  };
 }

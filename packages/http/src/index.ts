@@ -1,5 +1,6 @@
 export { createHandler } from "./handler.ts";
-export type { Action, ActionType, Authorize, Handler, HandlerOptions } from "./options.ts";
+export type { Handler, HandlerOptions } from "./options.ts";
+export type { Action, ActionType, Authorize } from "@durable/core";
 export { HttpError, errorResponse } from "./errors.ts";
 export type { HttpErrorCode } from "./errors.ts";
 export { readForm, readJson } from "./body.ts";

@@ -1,70 +1,16 @@
 /**
- * The options of a handler, their defaults, and the check of permissions. Proven in test/authorize.test.ts.
+ * The options of a handler, their defaults, and the check of permissions. Proven in test/authorize.test.ts and
+ * test/policy.test.ts.
+ *
+ * permission.1. Nothing of the storage is read before `authorize` has allowed it.
+ * permission.2. Only `true` or a scope allows, whatever an untyped hook returns.
  */
 
-import { type App, DurableError } from "@durable/core";
+import { type Action, type ActionType, type App, type Authorize, DurableError } from "@durable/core";
 import { assertOptions, expectApp } from "@durable/core/storage";
-import { HttpError } from "./errors.ts";
+import { Answered, HttpError } from "./errors.ts";
 import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
 import { isForeign } from "./same-origin.ts";
-
-/** What a request wants to do, for `authorize`. */
-export type ActionType =
-  | "start"
-  | "read"
-  | "tokens"
-  | "list"
-  | "stream"
-  | "fork"
-  | "resume"
-  | "cancel"
-  | "send"
-  | "report"
-  | "delete"
-  | "purge"
-  | "schedules"
-  | "schedule"
-  | "pause"
-  | "unpause"
-  | "retry"
-  | "describe";
-
-/** What a request wants to do, and with which run. */
-export interface Action {
-  readonly type: ActionType;
-  /**
-   * Given for `start`, for a `list`, a `purge` and `schedules` of one workflow, and for a `pause` or `unpause` of all its
-   * runs.
-   */
-  readonly workflow?: string;
-  /**
-   * Given for every action on one run, and for a `list` of its forks and children. Its characters are
-   * checked; whether the run exists is not.
-   */
-  readonly runId?: string;
-  /** Given for `send`: the topic of the message. */
-  readonly topic?: string;
-  /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
-  readonly schedule?: string;
-  /** Given for `schedule`: what it does. */
-  readonly change?: "pause" | "resume" | "trigger" | "delete";
-  /** Given for a `fork` that names the id of the new run. */
-  readonly forkId?: string;
-  /** Given for a `fork` with edits: the keys whose outputs it replaces. */
-  readonly edits?: readonly string[];
-  /** The suspend points among `edits`. The edit answers them, so `resume` is asked besides `fork`. */
-  readonly waits?: readonly string[];
-}
-
-/**
- * Decides about a request: true allows it, false answers 403, a Response is sent as it is. Read headers
- * only, because the body may have been read. `tokens` is asked besides `read`, and decides whether the answer
- * contains resume tokens. `resume` is asked besides `fork`, if the fork answers suspend points by edits.
- */
-export type Authorize = (
-  request: Request,
-  action: Action,
-) => boolean | Response | Promise<boolean | Response>;
 
 /** Options of `createHandler`. */
 export interface HandlerOptions {
@@ -144,6 +90,7 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "pause",
   "unpause",
   "retry",
+  "wake",
   "send",
 ]);
 
@@ -156,15 +103,45 @@ export function assertOpen({ authorize }: Service): Authorize {
   );
 }
 
-/** Checks whether a request may do this. `null` when it may; otherwise the response to send. */
-export async function refuse(service: Service, request: Request, action: Action): Promise<Response | null> {
+/** What an allowed request may use. */
+export interface Allowed {
+  /** The keys that the request names are keys of this scope. */
+  readonly scope?: string;
+}
+
+/** Lets a request do this, or throws the refusal. */
+export async function allow(service: Service, request: Request, action: Action): Promise<Allowed> {
   const authorize = assertOpen(service);
   // A page of another origin must not act with the cookies of its visitor.
   if (changes.has(action.type) && isForeign(request))
     throw new HttpError("cross-site", "Pages of other sites may not do this.");
-  // Only `true` allows, whatever an untyped hook returns.
   const verdict: unknown = await authorize(request, action);
-  if (verdict instanceof Response) return verdict;
-  if (verdict !== true) throw new HttpError("forbidden", "You do not have permission to do this.");
-  return null;
+  if (verdict instanceof Response) throw new Answered(verdict);
+  const allowed = allowedBy(verdict);
+  if (allowed === null) throw new HttpError("forbidden", "You do not have permission to do this.");
+  return allowed;
+}
+
+function allowedBy(verdict: unknown): Allowed | null {
+  if (verdict === true) return {};
+  const { scope } = Object(verdict) as { readonly scope?: unknown };
+  return typeof scope === "string" && scope !== "" ? { scope } : null;
+}
+
+/** True if a request may do this: for rows of a list, which are left out otherwise. */
+export async function mayDo({ authorize }: Service, request: Request, action: Action): Promise<boolean> {
+  return allowedBy(await authorize?.(request, action)) !== null;
+}
+
+/** Those of the rows that a request may read. */
+export async function readable<Row extends { readonly runId: string; readonly workflow: string }>(
+  service: Service,
+  request: Request,
+  rows: readonly Row[],
+): Promise<Row[]> {
+  const allowed = rows.map(({ runId, workflow }) =>
+    mayDo(service, request, { type: "read", runId, workflow }),
+  );
+  const verdicts = await Promise.all(allowed);
+  return rows.filter((_, i) => verdicts[i] === true);
 }

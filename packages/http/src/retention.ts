@@ -2,8 +2,8 @@
 
 import type { EndStatus, PurgeOptions } from "@durable/core";
 import { readJson } from "./body.ts";
-import { json } from "./errors.ts";
-import { refuse, type Service } from "./options.ts";
+import { HttpError, json } from "./errors.ts";
+import { allow, type Service } from "./options.ts";
 import { only } from "./replies.ts";
 import { countIn, durationIn, flagIn, labelsIn, membersOf, queryOf, textsIn } from "./request-fields.ts";
 import type { Call } from "./router.ts";
@@ -23,12 +23,12 @@ export async function purgeRuns(service: Service, { request, url }: Call): Promi
   queryOf(url, []);
   const members = membersOf(await readJson(request, service.limits), names);
   const workflow = textsIn(members, "workflow");
-  const action = {
-    type: "purge",
-    ...only("workflow", typeof workflow === "string" ? workflow : undefined),
-  } as const;
-  const no = await refuse(service, request, action);
-  if (no !== null) return no;
+  const tags = labelsIn(members, "tags");
+  // Each workflow by itself: a list must not hide one of them.
+  const workflows = workflow === undefined ? [undefined] : [workflow].flat();
+  if (workflows.length === 0) throw new HttpError("invalid-body", '"workflow" names no workflow.');
+  for (const one of workflows)
+    await allow(service, request, { type: "purge", ...only("workflow", one), ...only("tags", tags) });
   const options: PurgeOptions = {
     limit: Math.min(countIn(members, "limit") ?? mostRuns, mostRuns),
     ...only("workflow", workflow),
@@ -36,7 +36,7 @@ export async function purgeRuns(service: Service, { request, url }: Call): Promi
     ...only("status", textsIn(members, "status") as EndStatus | EndStatus[] | undefined),
     ...only("olderThan", durationIn(members, "olderThan")),
     ...only("keep", countIn(members, "keep")),
-    ...only("tags", labelsIn(members, "tags")),
+    ...only("tags", tags),
     ...only("dryRun", flagIn(members, "dryRun")),
   };
   return json(200, { ...(await service.app.purge(options)) });

@@ -1,10 +1,11 @@
 /** The routes of the handler, and which permission each needs. Proven in test/runs.test.ts. */
 
+import type { Action } from "@durable/core";
 import { json } from "./errors.ts";
 import { forkRun, planRun } from "./forks.ts";
 import { readReport, sendMessage } from "./messages.ts";
 import { openApi } from "./openapi.ts";
-import type { Action, Service } from "./options.ts";
+import type { Service } from "./options.ts";
 import { answer, confirm } from "./resume.ts";
 import { deleteRun, purgeRuns } from "./retention.ts";
 import type { Call, Routes } from "./router.ts";
@@ -16,33 +17,52 @@ import { streamRun } from "./stream.ts";
 type Act = (service: Service, call: Call) => Promise<Response>;
 
 export interface Route {
-  /** The permission, to which the names in the path are added. `null`: `act` asks, once it knows what for. */
+  /** The permission, to which the names in the path are added; `null` for the holder of a token. */
   readonly asks: Pick<Action, "type" | "change"> | null;
+  /** Set where `act` asks, once it has read from the request what else the action names. */
+  readonly late?: readonly (keyof Action)[];
+  /** What `act` asks besides, for some requests or for each row. */
+  readonly also?: readonly Action["type"][];
   readonly act: Act;
 }
 
 const asks = (type: Action["type"], act: Act): Route => ({ asks: { type }, act });
-const itself = (act: Act): Route => ({ asks: null, act });
+const late = (
+  type: Action["type"],
+  act: Act,
+  names: readonly (keyof Action)[],
+  also: readonly Action["type"][] = [],
+): Route => ({ asks: { type }, late: names, also, act });
+const byHolder = (act: Act): Route => ({ asks: null, act });
 const changes = (change: NonNullable<Action["change"]>, act: Act): Route => ({
   asks: { type: "schedule", change },
   act,
 });
 
+const started = ["workflow", "runId", "singleton", "debounce", "priority", "tags"] as const;
+const forked = ["forkId", "edits", "waits", "topic"] as const;
+
 /** The one route without `authorize`: the token is the permission. */
 export const byToken = "resume/{token}";
 
 export const routes: Routes<Route> = [
-  ["runs", { GET: itself(listRuns), POST: itself(startRun) }],
-  ["runs/{runId}", { GET: asks("read", readRun), DELETE: asks("delete", deleteRun) }],
+  [
+    "runs",
+    {
+      GET: late("list", listRuns, ["workflow", "runId", "tags"], ["read"]),
+      POST: late("start", startRun, started),
+    },
+  ],
+  ["runs/{runId}", { GET: { ...asks("read", readRun), also: ["tokens"] }, DELETE: asks("delete", deleteRun) }],
   ["runs/{runId}/entries", { GET: asks("read", readEntries) }],
   ["runs/{runId}/streams/{name}", { GET: asks("stream", streamRun) }],
-  ["runs/{runId}/fork", { POST: itself(forkRun) }],
-  ["runs/{runId}/plan", { POST: itself(planRun) }],
+  ["runs/{runId}/fork", { POST: late("fork", forkRun, forked, ["resume", "send"]) }],
+  ["runs/{runId}/plan", { POST: late("fork", planRun, forked, ["resume", "send"]) }],
   ["runs/{runId}/cancel", { POST: asks("cancel", cancelRun) }],
   ["runs/{runId}/messages/{topic}", { POST: asks("send", sendMessage) }],
   ["runs/{runId}/report", { GET: asks("report", readReport) }],
-  ["purge", { POST: itself(purgeRuns) }],
-  ["schedules", { GET: itself(schedules.listSchedules) }],
+  ["purge", { POST: late("purge", purgeRuns, ["workflow", "tags"]) }],
+  ["schedules", { GET: late("schedules", schedules.listSchedules, ["workflow", "schedule"]) }],
   [
     "schedules/{schedule}",
     { GET: asks("schedules", schedules.readSchedule), DELETE: changes("delete", schedules.deleteSchedule) },
@@ -55,7 +75,7 @@ export const routes: Routes<Route> = [
   ["runs/{runId}/retry", { POST: asks("retry", retryRun) }],
   ["workflows/{workflow}/pause", { POST: asks("pause", pauseWorkflow) }],
   ["workflows/{workflow}/unpause", { POST: asks("unpause", unpauseWorkflow) }],
-  ["paused", { GET: asks("list", listPaused) }],
-  [byToken, { GET: itself(confirm), POST: itself(answer) }],
+  ["paused", { GET: asks("overview", listPaused) }],
+  [byToken, { GET: byHolder(confirm), POST: byHolder(answer) }],
   ["openapi.json", { GET: asks("describe", async (service) => json(200, openApi(service))) }],
 ];

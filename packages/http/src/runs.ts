@@ -3,7 +3,7 @@
 import type { ListedRun, ListQuery, Outcome, RunStatus, SuspendPoint, Undone } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
-import { refuse, type Service } from "./options.ts";
+import { allow, mayDo, readable, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
 import {
   flagIn,
@@ -28,13 +28,25 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   if (workflow === undefined)
     throw new HttpError("invalid-body", '"workflow" is missing: it names the workflow to start.');
   if (id !== undefined) runIdOf(id);
-  const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
-  const no = await refuse(service, request, action);
-  if (no !== null) return no;
-  // The library refuses invalid tags, as `invalid-options`.
   const tags = members["tags"] as Readonly<Record<string, string>> | undefined;
   const options = startOptions(members);
-  const run = await asBody(app.start(workflow, members["input"], { id, tags, ...options }), options);
+  const { singleton, debounce, priority } = options;
+  const action = {
+    type: "start",
+    workflow,
+    ...only("singleton", singleton as string | undefined),
+    ...only("debounce", debounce?.key),
+    ...only("priority", priority),
+    ...only("tags", tags),
+  } as const;
+  const { scope } = await allow(service, request, { ...action, ...only("runId", id) });
+  // A start may be answered with another run than it asked for.
+  const mayJoin = async (runId: string): Promise<void> => {
+    if (runId !== id) await allow(service, request, { ...action, runId });
+  };
+  // The library refuses invalid tags, as `invalid-options`.
+  const given = { id, tags, scope, mayJoin, ...options };
+  const run = await asBody(app.start(workflow, members["input"], given), options);
   const isPlain = Object.keys(options).length === 0;
   const status = run.created && isPlain ? "running" : (await run.outcome()).status;
   return accepted(service, { runId: run.id, status, created: run.created });
@@ -47,18 +59,19 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
   const query = queryOf(url, listed, "tag");
   const workflow = query.get("workflow");
   const parent = query.has("parent") ? runIdOf(query.get("parent")) : undefined;
-  const no = await refuse(service, request, {
+  const tags = tagsIn(url);
+  await allow(service, request, {
     type: "list",
     ...only("workflow", workflow),
     ...only("runId", parent),
+    ...only("tags", tags),
   });
-  if (no !== null) return no;
   const asked: ListQuery = {
     limit: wholeIn(query, "limit", [1, 1_000]) ?? 50,
     ...only("workflow", workflow),
     ...only("status", statusOf(query.get("status"))),
     ...only("parent", parent),
-    ...only("tags", tagsIn(url)),
+    ...only("tags", tags),
     ...only("version", query.get("version")),
     ...only("createdAfter", wholeIn(query, "createdAfter", time)),
     ...only("createdBefore", wholeIn(query, "createdBefore", time)),
@@ -67,14 +80,14 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     ...only("cursor", query.get("cursor")),
   };
   const { runs, next } = await service.app.list(asked);
-  return json(200, { runs: runs.map(headOf), next });
+  return json(200, { runs: (await readable(service, request, runs)).map(headOf), next });
 }
 
 export async function readRun(service: Service, { request, url, runId }: Call): Promise<Response> {
   queryOf(url, []);
   const outcome = await service.app.get(runId).outcome();
   const waits = "waiting" in outcome && outcome.waiting.length > 0;
-  const tokens = waits && (await service.authorize?.(request, { type: "tokens", runId })) === true;
+  const tokens = waits && (await mayDo(service, request, { type: "tokens", runId }));
   return json(200, outcomeOf(outcome, tokens));
 }
 

@@ -1,7 +1,8 @@
 /** The routes of schedules: list, read, pause, resume, trigger, delete. Proven in test/schedules.test.ts. */
 
+import type { ScheduleInfo } from "@durable/core";
 import { json } from "./errors.ts";
-import { refuse, type Service } from "./options.ts";
+import { allow, mayDo, type Service } from "./options.ts";
 import { accepted, only } from "./replies.ts";
 import { optionalMembers, queryOf, wholeIn } from "./request-fields.ts";
 import type { Call } from "./router.ts";
@@ -12,14 +13,26 @@ const shownTicks = 5;
 export async function listSchedules(service: Service, { request, url }: Call): Promise<Response> {
   const query = queryOf(url, ["workflow", "limit", "cursor"]);
   const workflow = query.get("workflow");
-  const no = await refuse(service, request, { type: "schedules", ...only("workflow", workflow) });
-  if (no !== null) return no;
+  await allow(service, request, { type: "schedules", ...only("workflow", workflow) });
   const { schedules, next } = await service.app.schedules.list({
     limit: wholeIn(query, "limit", [1, 1_000]) ?? 50,
     ...only("workflow", workflow),
     ...only("cursor", query.get("cursor")),
   });
-  return json(200, { schedules: schedules, next });
+  return json(200, { schedules: await readableSchedules(service, request, schedules), next });
+}
+
+/** Those of the schedules that a request may read. */
+export async function readableSchedules(
+  service: Service,
+  request: Request,
+  found: readonly ScheduleInfo[],
+): Promise<readonly ScheduleInfo[]> {
+  const allowed = found.map(({ name: schedule, workflow }) =>
+    mayDo(service, request, { type: "schedules", schedule, workflow }),
+  );
+  const verdicts = await Promise.all(allowed);
+  return found.filter((_, i) => verdicts[i] === true);
 }
 
 export async function readSchedule({ app }: Service, { url, params }: Call): Promise<Response> {

@@ -31,14 +31,14 @@ export async function pauseWorkflow(service: Service, { request, params }: Call)
   const workflow = params["workflow"] ?? "";
   const members = await optionalMembers(request, service.limits, ["reason"]);
   await service.app.pause(workflow, textIn(members, "reason"));
-  return pausedNow(service);
+  return pausedNow(service, workflow);
 }
 
 export async function unpauseWorkflow(service: Service, { request, params }: Call): Promise<Response> {
   const workflow = params["workflow"] ?? "";
   await optionalMembers(request, service.limits, []);
   await service.app.unpause(workflow);
-  return pausedNow(service);
+  return pausedNow(service, workflow);
 }
 
 export async function listPaused(service: Service, { url }: Call): Promise<Response> {
@@ -46,7 +46,8 @@ export async function listPaused(service: Service, { url }: Call): Promise<Respo
   return pausedNow(service);
 }
 
-async function pausedNow({ app }: Service): Promise<Response> {
-  const paused = await app.paused();
+/** Pauses of all workflows, or of this one: a client that may pause it may not see the others. */
+async function pausedNow({ app }: Service, only?: string): Promise<Response> {
+  const paused = (await app.paused()).filter(({ workflow }) => only === undefined || workflow === only);
   return json(200, { paused: paused.map(({ workflow, reason, since }) => ({ workflow, reason, since })) });
 }

@@ -122,7 +122,7 @@ test("the hook gets the action, with its run and workflow", async () => {
     { type: "retry", runId: "one" },
     { type: "pause", workflow: "echo" },
     { type: "unpause", workflow: "echo" },
-    { type: "list" },
+    { type: "overview" },
     { type: "send", runId: "one", topic: "note" },
     { type: "report", runId: "one" },
     { type: "delete", runId: "one" },

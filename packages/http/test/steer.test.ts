@@ -104,7 +104,7 @@ test("each verb has an action of its own", async () => {
     { type: "retry", runId: "r" },
     { type: "pause", workflow: "w" },
     { type: "unpause", workflow: "w" },
-    { type: "list" },
+    { type: "overview" },
   ]);
   const foreign = new Request("http://localhost/runs/r/pause", {
     method: "POST",

@@ -19,7 +19,7 @@ const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter unneeded", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept topic id", isText],
+  ["key wait runId workflow parent child nonce first kept topic id scope schedule", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
   ["failed", areTexts],
   ["flow turn", isFlow],

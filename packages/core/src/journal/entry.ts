@@ -108,8 +108,10 @@ export type Fact<V> =
       readonly childOf?: ChildOf;
       readonly spawnedBy?: SpawnedBy;
       readonly tags?: Readonly<Record<string, string>>;
-      /** Whose run it is, where a policy says so. */
+      /** For whom the run was started. */
       readonly scope?: string;
+      /** The schedule that started the run. */
+      readonly schedule?: string;
       /** Names this incarnation of the run id. */
       readonly nonce: string;
       readonly flow?: RunFlow;

@@ -35,7 +35,8 @@ export async function create(
   const { name: workflow, version } = definition;
   const isLimited = definition.flow !== undefined || start !== undefined;
   const ends = deadlineAt(host, given.deadline ?? definition.defaults.deadline);
-  const flow = isLimited ? await flowOf(host, definition, encoded, { ...start, ...ends }) : undefined;
+  const { scope, mayJoin } = given;
+  const flow = isLimited ? await flowOf(host, definition, encoded, { ...start, ...ends, scope }) : undefined;
   const started = {
     kind: "run.started",
     runId,
@@ -47,6 +48,8 @@ export async function create(
     ...(flow === undefined ? {} : { flow }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(given.schedule === undefined ? {} : { schedule: given.schedule }),
     ...ends,
   } as const;
   const append = async (leases: boolean): Promise<boolean> => {
@@ -57,7 +60,7 @@ export async function create(
     return isNew;
   };
   // A run with limits takes its lease when it is admitted.
-  if (isLimited) return record(host, { journal, lease, started }, () => append(false));
+  if (isLimited) return record(host, { journal, lease, started, mayJoin }, () => append(false));
   const created = await append(takeLease);
   return created || !takeLease
     ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
@@ -145,7 +148,14 @@ export interface NewRun {
   readonly takeLease: boolean;
   /** When it begins, and beside which others. */
   readonly start?: FlowStart | undefined;
+  /** The schedule whose tick it is. */
+  readonly schedule?: string;
+  readonly scope?: string | undefined;
+  readonly mayJoin?: MayJoin | undefined;
 }
+
+/** Refuses, by what it throws, that a start is answered with this run, which has its key. */
+export type MayJoin = (runId: string) => void | Promise<void>;
 
 /** An open run, and whether this process may drive it. */
 export interface LeasedRun {

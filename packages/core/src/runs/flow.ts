@@ -12,6 +12,7 @@
  * flow.5. A run that has taken its rate records `begun` before its code is called: one append, only under a rate. So a
  *     driver that takes it over asks for no further turn. A process that dies between the two loses what it took, and the
  *     run asks again: the limit is never exceeded.
+ * flow.7. The run that the storage returns for a key is used only if its own journal has the key, and `mayJoin` allows it.
  * flow.6. A run whose deadline comes before its time or its turn is due at its deadline: it fails then, and begins nothing.
  */
 
@@ -27,7 +28,7 @@ import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
-import type { LeasedRun, FlowStart } from "./create.ts";
+import type { LeasedRun, FlowStart, NewRun } from "./create.ts";
 import type { Host } from "./host.ts";
 import { checkLimits } from "./window.ts";
 import { byId, openRun } from "./lookup.ts";
@@ -45,7 +46,7 @@ export async function flowOf(
   host: Host,
   definition: Definition,
   input: Json,
-  start: FlowStart & { readonly deadline?: number } = {},
+  start: FlowStart & { readonly deadline?: number; readonly scope?: string | undefined } = {},
 ): Promise<RunFlow | undefined> {
   const { name, flow = {} } = definition;
   const where = `The start of "${name}"`;
@@ -104,19 +105,23 @@ function startOf(host: Host, { delay, at, debounce }: FlowStart, where: string):
 }
 
 /** A text for each purpose, so that the two do not meet. */
-function singletonOf({ singleton, debounce }: FlowStart, where: string): string | undefined {
+function singletonOf(
+  { singleton, debounce, scope }: FlowStart & { readonly scope?: string | undefined },
+  where: string,
+): string | undefined {
+  // The key comes after the first blank, so no key of one scope, or of none, is a key of another.
+  const lead = (purpose: string): string => (scope === undefined ? `${purpose} ` : `${purpose}/${encodeURIComponent(scope)} `);
   if (singleton !== undefined && debounce !== undefined)
     throw invalid(`${where} has \`singleton\` and \`debounce\`. Pass one of them.`);
   if (debounce !== undefined) {
     assertOptions(debounce, "key wait", `${where}: debounce`);
-    return debounced + keyOf(debounce.key, null, `${where}: debounce`);
+    return lead("debounce") + keyOf(debounce.key, null, `${where}: debounce`);
   }
   if (singleton === undefined) return undefined;
   if (typeof singleton !== "string") assertOptions(singleton, "key", `${where}: singleton`);
-  return `one ${keyOf(typeof singleton === "string" ? singleton : singleton.key, null, `${where}: singleton`)}`;
+  const key = typeof singleton === "string" ? singleton : singleton.key;
+  return lead("one") + keyOf(key, null, `${where}: singleton`);
 }
-
-const debounced = "debounce ";
 
 // ---- singletons and debounce: one run for several starts ----
 
@@ -128,7 +133,12 @@ type Started = Fact<Json> & { kind: "run.started" };
  */
 export async function record(
   host: Host,
-  { journal, lease, started }: Pick<LeasedRun, "journal" | "lease"> & { readonly started: Started },
+  {
+    journal,
+    lease,
+    started,
+    mayJoin,
+  }: Pick<LeasedRun, "journal" | "lease"> & Pick<NewRun, "mayJoin"> & { readonly started: Started },
   append: () => Promise<boolean>,
 ): Promise<LeasedRun> {
   const unleased = { lease, owned: false, starts: 0, length: 0 };
@@ -145,6 +155,8 @@ export async function record(
       if (typeof other !== "string") throw error;
       const existing = await openRun(host, other).catch(missing);
       if (existing === null) continue;
+      assertOwner(existing, started);
+      await mayJoin?.(existing.runId);
       // A run that is deleted meanwhile leaves its key to this one.
       const isMoved = (): Promise<boolean | null> =>
         byId(host, existing.runId, () => moved(host, existing, started)).catch(missing);
@@ -152,6 +164,17 @@ export async function record(
         return { ...unleased, journal: existing, created: false };
     }
   }
+}
+
+/** The storage says which run has a key, and the journal of that run must say so, too: it may be sealed. */
+function assertOwner({ runId, entries, state }: RunJournal, { workflow, flow }: Started): void {
+  const has = (entry: Entry): boolean => "flow" in entry && entry.flow?.singleton === flow?.singleton;
+  if (state.summary.workflow === workflow && entries.some(has)) return;
+  throw new DurableError(
+    "tampered",
+    `The storage says that run ${runId} has a singleton or debounce key of workflow "${workflow}", and its journal does not. Nothing was started. Restore the row of this run, or delete the run.`,
+    { details: { runId } },
+  );
 }
 
 /** The start is repeated, and another one has replaced its input meanwhile. */
@@ -190,7 +213,7 @@ async function moved(host: Host, journal: RunJournal, started: Started): Promise
 
 /** A debounced run that has not begun: it has no singleton from then on. */
 export function isDebounced({ flow }: { readonly flow?: RunFlow }): boolean {
-  return flow?.singleton?.startsWith(debounced) === true;
+  return /^debounce[ /]/.test(flow?.singleton ?? "");
 }
 
 /** The run was recorded, and its code was not called yet, or has left no trace. */

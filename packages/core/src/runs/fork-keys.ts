@@ -21,6 +21,18 @@ export interface Edited {
   readonly cut: readonly Cut[];
 }
 
+/** A call whose output an edit replaces. */
+export interface EditedCall {
+  readonly key: string;
+  /**
+   * Set where the edit answers for others: the call is a suspend point, a child, which may wait for answers itself, or has
+   * one of these in it.
+   */
+  readonly answers?: true;
+  /** The topics, if the edit stands for messages alone. */
+  readonly topics?: readonly string[];
+}
+
 /** Where a fork goes back to. A name is enough where it is unique; otherwise give the key. */
 export interface Places {
   /** Runs this step again, and what depends on it. */
@@ -90,6 +102,19 @@ export class Keys {
       ...(kind === "stream" || kind === "child" ? { kind } : {}),
     };
     return { key, value, json, open, cut: at === undefined ? [] : [{ key, at, keep: true }] };
+  }
+
+  /** What an edit of this name would replace, and whether it answers for others. */
+  edited(name: string): EditedCall {
+    const { key } = this.edit(name, []);
+    const waits = this.#recorded.filter(
+      (entry) => isWithin(entry.key, key) && ["suspend", "child"].includes(callKind(entry)),
+    );
+    if (waits.length === 0) return { key };
+    const opened = waits.filter((entry) => entry.kind === "suspend.opened" || callKind(entry) === "child");
+    const topics = opened.flatMap((entry) => (entry.kind === "suspend.opened" ? (entry.topic ?? []) : []));
+    const isMessage = topics.length > 0 && topics.length === opened.length;
+    return { key, answers: true, ...(isMessage && { topics: [...new Set(topics)] }) };
   }
 
   /**

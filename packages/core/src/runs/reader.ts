@@ -18,7 +18,7 @@ import { notFound, openRun } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
 import { decodeEntry, type RunEntry } from "../journal/outcome.ts";
 import { withStruck } from "../journal/taken-back.ts";
-import { Keys } from "./fork-keys.ts";
+import { type EditedCall, Keys } from "./fork-keys.ts";
 
 /**
  * What a reader of a stream gets: chunks, and a reset when a new attempt begins and earlier chunks are void.
@@ -188,8 +188,8 @@ export interface EntriesOptions extends ChapterOptions {
 export interface EditedCalls {
   /** The chapter that has these calls. */
   readonly chapter: number;
-  /** In the order of the names. A call with `wait` is a suspend point, and an edit answers it. */
-  readonly calls: readonly { readonly key: string; readonly open: { readonly wait?: string } }[];
+  /** In the order of the names. */
+  readonly calls: readonly EditedCall[];
 }
 
 export async function entriesOf(host: Host, runId: string, options: EntriesOptions): Promise<RunEntry[]> {
@@ -204,7 +204,7 @@ export async function entriesOf(host: Host, runId: string, options: EntriesOptio
 export async function editedCalls(host: Host, runId: string, names: readonly string[]): Promise<EditedCalls> {
   const journal = await openRun(host, runId);
   const keys = new Keys(journal);
-  return { chapter: journal.chapter, calls: names.map((name) => keys.edit(name, [])) };
+  return { chapter: journal.chapter, calls: names.map((name) => keys.edited(name)) };
 }
 
 export async function dropChapters(host: Host, runId: string): Promise<void> {

@@ -237,6 +237,5 @@ export const broken: Readonly<Record<string, (action: Action) => boolean>> = {
   "every stream may be read": ({ type }) => type === "stream",
   "every run may be cancelled": ({ type }) => type === "cancel",
   "every run may be started": ({ type }) => type === "start",
-  "every run may be listed": ({ type }) => type === "list",
   "tokens are shown": ({ type }) => type === "tokens",
 };
