@@ -89,6 +89,22 @@ describe("durable mcp with a real client", () => {
     await client.close();
   });
 
+  test("an agent that may only fork does not approve by an edit", async () => {
+    const { client, call, value } = await connect(["--allow", "fork"]);
+    const edit = { approve: { approved: true } };
+    const refused = await call("fork_run", { run: "sun-1", edit });
+    expect(refused).toMatchObject({ isError: true });
+    expect(refused.text).toMatch(
+      /^forbidden: The edit answers the wait approve of run sun-1.*--allow resume,fork/,
+    );
+    // A plan changes nothing, and a step is not an answer.
+    expect(await value("plan_fork", { run: "sun-1", edit })).toMatchObject({ blocked: null });
+    expect(await value("fork_run", { run: "sun-1", edit: { plan: "another plan" } })).toMatchObject({
+      status: "suspended",
+    });
+    await client.close();
+  });
+
   test("refuses an unknown permission, and speaks no other methods", async () => {
     expect((await project.cli(["mcp", "--allow", "everything"])).code).toBe(2);
     const lines = [

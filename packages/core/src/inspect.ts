@@ -26,6 +26,7 @@ import { encode, encodeThrown } from "./values/codec/encode.ts";
 import type { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
+export { allowFork } from "./inspect/allow-fork.ts";
 export type { EditedCall } from "./runs/fork-keys.ts";
 export type { EditedCalls } from "./runs/reader.ts";
 export type { Doing } from "./runs/under-way.ts";

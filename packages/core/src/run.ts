@@ -321,7 +321,11 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, `id deadline drive tags scope mayJoin ${startNames}`, `The start of "${definition.name}"`);
+  assertOptions(
+    given,
+    `id deadline drive tags scope mayJoin ${startNames}`,
+    `The start of "${definition.name}"`,
+  );
   const { id, deadline, tags, scope, mayJoin, drive: takeLease = true } = given;
   assertScope(scope, definition.name);
   const start = startOf(given);

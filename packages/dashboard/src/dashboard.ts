@@ -6,11 +6,22 @@
  */
 
 import { page } from "#page";
+import type { Action } from "@durable/core";
 import { HttpError } from "@durable/http";
-import { answerTo, type Call, findRoute, isForeign, json, type Routes } from "@durable/http/kit";
-import { errorResponse } from "./errors.ts";
+import {
+  allow,
+  answerTo,
+  type Call,
+  findRoute,
+  isForeign,
+  json,
+  namesIn,
+  type Route,
+  type Routes,
+} from "@durable/http/kit";
+import { errorResponse, Refusal } from "./errors.ts";
 import { exportRoute } from "./export/export-run.ts";
-import { type ActionType, type DashboardOptions, refuse, type Service, serviceOf } from "./options.ts";
+import { type DashboardOptions, type Service, serviceOf } from "./options.ts";
 import { shell } from "./shell.ts";
 import * as actions from "./routes/actions.ts";
 import * as compare from "./routes/compare.ts";
@@ -27,46 +38,66 @@ import type { Session } from "./api.ts";
 /** A function that answers requests: for any server that uses the Fetch API. It never throws. */
 export type Dashboard = (request: Request) => Promise<Response>;
 
-interface Route {
-  /** The permission, to which the names in the path are added; `null` for the exchange of the token. */
-  readonly asks: ActionType | null;
+/** A route as the handler has them, for the service of a dashboard. */
+export interface DashboardRoute extends Omit<Route, "act"> {
+  /** True where it does nothing that `readOnly` refuses. */
+  readonly reads?: true;
   readonly act: (service: Service, call: Call) => Response | Promise<Response>;
 }
 
-const get = (act: Route["act"]): Record<string, Route> => ({ GET: { asks: "read", act } });
-const post = (asks: ActionType, act: Route["act"]): Record<string, Route> => ({ POST: { asks, act } });
+type Act = DashboardRoute["act"];
+type Names = readonly (keyof Action)[];
 
-const routes: Routes<Route> = [
-  ["session", { ...get(session), POST: { asks: null, act: openSession } }],
-  ["runs", get(runs.listRuns)],
-  ["counts", get(runs.countRuns)],
-  ["summaries", get(summaries)],
-  ["inbox", get(inbox)],
-  ["events", get(live.events)],
-  ["diff", get(compare.diffRuns)],
-  ["runs/{runId}", get(run.runPage)],
-  ["runs/{runId}/step", get(run.stepDetail)],
-  ["runs/{runId}/journal", get(run.journalPage)],
-  ["runs/{runId}/stream", get(live.chunks)],
-  ["runs/{runId}/tree", get(compare.forkTree)],
-  ["runs/{runId}/export", get(exportRoute)],
-  ["runs/{runId}/plan", post("read", actions.plan)],
-  ["runs/{runId}/answer", post("answer", actions.answer)],
-  ["runs/{runId}/fork", post("fork", actions.forkRun)],
+const get = (
+  type: Action["type"],
+  act: Act,
+  rest: Pick<DashboardRoute, "late" | "also"> = {},
+): Record<string, DashboardRoute> => ({ GET: { asks: { type }, reads: true, act, ...rest } });
+const post = (type: Action["type"], act: Act, late?: Names): Record<string, DashboardRoute> => ({
+  POST: { asks: { type }, act, ...(late && { late }) },
+});
+const change = (name: NonNullable<Action["change"]>, act: Act): Record<string, DashboardRoute> => ({
+  POST: { asks: { type: "schedule", change: name }, act },
+});
+const fork = (act: Act): DashboardRoute => ({
+  asks: { type: "fork" },
+  late: ["edits", "waits", "topic"],
+  also: ["resume", "send"],
+  act,
+});
+const rows = { also: ["read"] } as const;
+
+export const routes: Routes<DashboardRoute> = [
+  ["session", { ...get("describe", session), POST: { asks: null, reads: true, act: openSession } }],
+  ["runs", get("list", runs.listRuns, { late: ["workflow", "runId", "tags"], ...rows })],
+  ["counts", get("overview", runs.countRuns)],
+  ["summaries", get("list", summaries, rows)],
+  ["inbox", get("list", inbox, rows)],
+  ["events", get("list", live.events, { late: [], ...rows })],
+  ["diff", get("read", compare.diffRuns, { late: ["runId"] })],
+  ["runs/{runId}", get("read", run.runPage, rows)],
+  ["runs/{runId}/step", get("read", run.stepDetail)],
+  ["runs/{runId}/journal", get("read", run.journalPage)],
+  ["runs/{runId}/stream", get("stream", live.chunks)],
+  ["runs/{runId}/tree", get("read", compare.forkTree, rows)],
+  ["runs/{runId}/export", get("read", exportRoute, rows)],
+  ["runs/{runId}/plan", { POST: { ...fork(actions.plan), reads: true } }],
+  ["runs/{runId}/answer", post("resume", actions.answer, ["waits"])],
+  ["runs/{runId}/fork", { POST: fork(actions.forkRun) }],
   ["runs/{runId}/retry", post("retry", steer.retry)],
   ["runs/{runId}/pause", post("pause", steer.pause)],
   ["runs/{runId}/unpause", post("unpause", steer.unpause)],
   ["runs/{runId}/messages/{topic}", post("send", steer.send)],
   ["runs/{runId}/wake", post("wake", actions.wake)],
   ["runs/{runId}/cancel", post("cancel", actions.cancel)],
-  ["operations", get(operate.operations)],
-  ["schedules/{schedule}/pause", post("schedule", operate.pauseSchedule)],
-  ["schedules/{schedule}/resume", post("schedule", operate.resumeSchedule)],
-  ["schedules/{schedule}/trigger", post("schedule", operate.triggerSchedule)],
-  ["schedules/{schedule}/delete", post("schedule", operate.deleteSchedule)],
+  ["operations", get("overview", operate.operations, { also: ["schedules"] })],
+  ["schedules/{schedule}/pause", change("pause", operate.pauseSchedule)],
+  ["schedules/{schedule}/resume", change("resume", operate.resumeSchedule)],
+  ["schedules/{schedule}/trigger", change("trigger", operate.triggerSchedule)],
+  ["schedules/{schedule}/delete", change("delete", operate.deleteSchedule)],
   ["workflows/{workflow}/pause", post("pause", operate.pauseWorkflow)],
   ["workflows/{workflow}/unpause", post("unpause", operate.unpauseWorkflow)],
-  ["purge", post("purge", operate.purge)],
+  ["purge", post("purge", operate.purge, ["workflow"])],
 ];
 
 /** Creates one handler `(Request) => Promise<Response>` with the page and its data. */
@@ -76,7 +107,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     const response = await answerTo(
       request,
       () => respond(service, request),
-      (error) => errorResponse(error, service.onError),
+      (error) => errorResponse(withHint(service, error), service.onError),
     );
     const headers = new Headers(response.headers);
     for (const [name, value] of Object.entries(safeHeaders)) if (!headers.has(name)) headers.set(name, value);
@@ -95,9 +126,24 @@ async function respond(service: Service, request: Request): Promise<Response> {
   if (isForeign(request, { strict: true }))
     throw new HttpError("cross-site", "Pages of other origins may not ask for this.");
   const { route, call } = findRoute(routes, request, { basePath: api });
-  const { asks, act } = route;
-  const no = asks === null ? null : await refuse(service, request, { type: asks, ...call.params });
-  return no ?? act(service, call);
+  const { asks, late, reads, act } = route;
+  if (service.readOnly && reads !== true)
+    throw new Refusal(
+      "read-only",
+      "This dashboard is read-only. Start it without readOnly to allow actions.",
+    );
+  if (asks !== null && late === undefined)
+    await allow(service, request, { ...asks, ...namesIn(call.params) });
+  return act(service, call);
+}
+
+/** Where a token opens the page, a refusal says so. */
+function withHint({ sessions }: Service, error: unknown): unknown {
+  if (sessions === null || !(error instanceof HttpError) || error.code !== "forbidden") return error;
+  return new HttpError(
+    "forbidden",
+    "Open this page with the address that was printed when it started: it contains the token.",
+  );
 }
 
 /** Exchanges the token for a cookie. */

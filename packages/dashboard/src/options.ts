@@ -1,46 +1,13 @@
 /** The options of a dashboard, their checks, and what every route gets. Proven in test/security.test.ts. */
 
-import { type App, createApp, type Secret, type Storage } from "@durable/core";
+import { type App, type Authorize, createApp, type Secret, type Storage } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import { assertOptions, type Cipher } from "@durable/core/storage";
-import { HttpError } from "@durable/http";
-import { invalid, Refusal } from "./errors.ts";
+import { type Service as HttpService, serviceOf as httpService } from "@durable/http/kit";
+import { invalid } from "./errors.ts";
 import type { Summary } from "./api.ts";
 import { Live } from "./live.ts";
 import { Sessions } from "./security.ts";
-
-/** What a request wants to do, for `authorize`. */
-export type ActionType =
-  | "read"
-  | "answer"
-  | "fork"
-  | "retry"
-  | "wake"
-  | "cancel"
-  | "pause"
-  | "unpause"
-  | "send"
-  | "schedule"
-  | "purge";
-
-/** What a request wants to do, and with which run. */
-export interface Action {
-  readonly type: ActionType;
-  /** Given for everything that is about one run. */
-  readonly runId?: string;
-  /** Given for a `pause` or `unpause` of all runs of a workflow. */
-  readonly workflow?: string;
-  /** Given for `schedule`, which pauses, resumes, triggers or removes one: its name. */
-  readonly schedule?: string;
-  /** Given for `send`: the topic of the message. */
-  readonly topic?: string;
-}
-
-/** Decides about a request: true allows it, false answers 403, a Response is sent as it is. */
-export type Authorize = (
-  request: Request,
-  action: Action,
-) => boolean | Response | Promise<boolean | Response>;
 
 /** Options of `createDashboard`. */
 export interface DashboardOptions {
@@ -76,19 +43,15 @@ export interface DashboardOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** The options with all defaults filled in. */
-export interface Service {
-  readonly app: App;
+/** The options with all defaults filled in. Permissions are those of a handler, to whose `authorize` the token is added. */
+export interface Service extends HttpService {
   /** Workflows whose code is here. */
   readonly code: ReadonlySet<string>;
-  readonly authorize: Authorize | null;
   readonly sessions: Sessions | null;
-  readonly basePath: string;
   readonly hosts: ReadonlySet<string>;
   readonly readOnly: boolean;
   readonly prices: Prices | undefined;
   readonly title: string;
-  readonly onError: (error: unknown) => void;
   /** Lines of lists, by run and time of its last change. */
   readonly summaries: Map<string, Promise<Summary | null>>;
   readonly live: Live;
@@ -100,26 +63,34 @@ export function serviceOf(options: DashboardOptions): Service {
     "storage app secret encryption authorize token basePath hosts readOnly prices title onError",
     "createDashboard",
   );
-  const { storage, authorize = null, token } = options;
+  const { storage, authorize, token } = options;
   if (options.app === undefined && typeof storage?.list !== "function")
     throw invalid("createDashboard needs an app or a storage: pass { app } or { storage }.");
-  if (authorize === null && token === undefined)
+  if (authorize === undefined && token === undefined)
     throw invalid("createDashboard needs { authorize } or { token }, because journals are private.");
   const basePath = basePathOf(options.basePath ?? "");
   const app =
     options.app ??
-    createApp({ storage, workflows: [], secret: options.secret, encryption: options.encryption });
+    createApp({
+      storage,
+      workflows: [],
+      secret: options.secret,
+      encryption: options.encryption,
+      bind: false,
+    });
+  const sessions = token === undefined ? null : new Sessions(token, basePath);
+  const onError = options.onError ?? ((error) => app.world.warn(`The dashboard failed: ${textOf(error)}`));
+  const decide: Authorize = async (request, action) =>
+    (sessions !== null && (await sessions.has(request))) || (authorize?.(request, action) ?? false);
   return {
-    app,
+    ...httpService(app, { authorize: decide, onError }),
     code: new Set(options.app?.workflows),
-    authorize,
-    sessions: token === undefined ? null : new Sessions(token, basePath),
+    sessions,
     basePath,
     hosts: new Set(options.hosts?.map((host) => host.toLowerCase())),
     readOnly: options.readOnly ?? false,
     prices: options.prices,
     title: options.title ?? "",
-    onError: options.onError ?? ((error) => app.world.warn(`The dashboard failed: ${textOf(error)}`)),
     summaries: new Map(),
     live: new Live(app),
   };
@@ -132,24 +103,4 @@ function basePathOf(given: string): string {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-}
-
-/** Checks whether a request may do this. `null` when it may; otherwise the response to send. */
-export async function refuse(service: Service, request: Request, action: Action): Promise<Response | null> {
-  if (action.type !== "read" && service.readOnly)
-    throw new Refusal(
-      "read-only",
-      "This dashboard is read-only. Start it without readOnly to allow actions.",
-    );
-  if (service.sessions !== null && (await service.sessions.has(request))) return null;
-  // Only `true` allows, whatever an untyped hook returns.
-  const verdict: unknown = await service.authorize?.(request, action);
-  if (verdict instanceof Response) return verdict;
-  if (verdict === true) return null;
-  throw new HttpError(
-    "forbidden",
-    service.sessions === null
-      ? "You do not have permission to do this."
-      : "Open this page with the address that was printed when it started: it contains the token.",
-  );
 }

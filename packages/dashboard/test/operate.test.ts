@@ -155,7 +155,7 @@ test("each action is asked for by its name, with what it is about", async () => 
     { type: "unpause", runId: "m1" },
     { type: "retry", runId: "m1" },
     { type: "send", runId: "m1", topic: "note" },
-    { type: "schedule", schedule: "daily" },
+    { type: "schedule", schedule: "daily", change: "delete" },
     { type: "pause", workflow: "a b" },
     { type: "purge" },
   ]);

@@ -1,6 +1,7 @@
 /** The routes that fork a run or plan a fork. Proven in test/attacks.test.ts. */
 
-import type { Action, ForkOptions, Run } from "@durable/core";
+import type { ForkOptions, Run } from "@durable/core";
+import { allowFork } from "@durable/core/inspect";
 import { readJson } from "./body.ts";
 import { json } from "./errors.ts";
 import { allow, type Service } from "./options.ts";
@@ -31,10 +32,6 @@ export async function planRun(service: Service, call: Call): Promise<Response> {
   });
 }
 
-/**
- * Asks for `fork` before anything is read, and then for what its edits are: answers and messages to others. By then the
- * keys are known, and `fork` is asked again if the request named them otherwise.
- */
 async function withFork(
   service: Service,
   { request, runId }: Call,
@@ -42,32 +39,8 @@ async function withFork(
 ): Promise<Response> {
   const names = ["from", "after", "edit", "input", "label", "id"];
   const options = forkOptionsIn(membersOf(await readJson(request, service.limits), names));
-  const ask = (action: Action) => allow(service, request, action);
-  return forkWith(service.app.get(runId), options, { ask, act: (given) => act(service.app.get(runId), given) });
-}
-
-/** Asks what a fork with these options may do, and then does it: the same on every surface. */
-export async function forkWith<T>(
-  run: Run,
-  options: ForkOptions,
-  { ask, act }: { ask: (action: Action) => Promise<unknown>; act: (options: ForkOptions) => Promise<T> },
-): Promise<T> {
-  const { id: forkId, edit = {} } = options;
-  const given = Object.keys(edit);
-  const about = { runId: run.id, ...only("forkId", forkId) };
-  await ask({ type: "fork", ...about, ...some("edits", given) });
-  if (given.length === 0) return act(options);
-  const { calls, chapter } = await run.editedCalls(given);
-  const edits = calls.map(({ key }) => key);
-  if (edits.some((key, i) => key !== given[i])) await ask({ type: "fork", ...about, edits });
-  const waits = calls.filter(({ answers, topics }) => answers && topics === undefined).map(({ key }) => key);
-  if (waits.length > 0) await ask({ type: "resume", ...about, edits, waits });
-  for (const topic of new Set(calls.flatMap(({ topics = [] }) => topics)))
-    await ask({ type: "send", ...about, edits, topic });
-  // Keys and chapter as they were checked: by now the run may have a suspend point of that name.
-  const values = Object.values(edit);
-  const edited = Object.fromEntries(edits.map((key, i) => [key, values[i]]));
-  return act({ ...options, edit: edited, chapter });
+  const run = service.app.get(runId);
+  return act(run, await allowFork(run, options, (action) => allow(service, request, action)));
 }
 
 /** What a fork is made of, from the members of a body. */
@@ -82,11 +55,4 @@ export function forkOptionsIn(members: Readonly<Record<string, unknown>>): ForkO
     ...only("id", id),
     ...("input" in members ? { input: members["input"] } : {}),
   };
-}
-
-function some<K extends string>(
-  name: K,
-  keys: readonly string[],
-): { readonly [key in K]?: readonly string[] } {
-  return only(name, keys.length === 0 ? undefined : keys);
 }

@@ -53,7 +53,10 @@ export const routes: Routes<Route> = [
       POST: late("start", startRun, started),
     },
   ],
-  ["runs/{runId}", { GET: { ...asks("read", readRun), also: ["tokens"] }, DELETE: asks("delete", deleteRun) }],
+  [
+    "runs/{runId}",
+    { GET: { ...asks("read", readRun), also: ["tokens"] }, DELETE: asks("delete", deleteRun) },
+  ],
   ["runs/{runId}/entries", { GET: asks("read", readEntries) }],
   ["runs/{runId}/streams/{name}", { GET: asks("stream", streamRun) }],
   ["runs/{runId}/fork", { POST: late("fork", forkRun, forked, ["resume", "send"]) }],

@@ -106,7 +106,9 @@ describe("edits that answer", () => {
     await ctx.step("first", () => 1);
     return ctx.receive("mail");
   });
-  const many = durable("many", (ctx) => ctx.parallel({ a: (c) => c.suspend("yes"), b: (c) => c.receive("mail") }));
+  const many = durable("many", (ctx) =>
+    ctx.parallel({ a: (c) => c.suspend("yes"), b: (c) => c.receive("mail") }),
+  );
   const workflows = [ask, family, deep, letter, many];
   const opened = (refused: string, seen: Action[] = []) =>
     lab({ workflows, authorize: (_, action) => (seen.push(action), action.type !== refused) });
@@ -155,7 +157,11 @@ describe("edits that answer", () => {
 describe("refusals", () => {
   test("a refused request reads nothing", async () => {
     const storage = new MemoryStorage();
-    await createApp({ storage, secret: labSecret, workflows: [durable("w", (ctx) => ctx.step("s", () => 1))] })
+    await createApp({
+      storage,
+      secret: labSecret,
+      workflows: [durable("w", (ctx) => ctx.step("s", () => 1))],
+    })
       .start("w", undefined, { id: "one" })
       .then((run) => run.result());
     const reads: string[] = [];
@@ -187,7 +193,10 @@ describe("refusals", () => {
   test("a purge of a list of workflows asks for each of them", async () => {
     const seen: Action[] = [];
     const { app, post } = lab({
-      authorize: (_, action) => (seen.push(action), action.workflow !== undefined && action.workflow !== "review"),
+      authorize: (_, action) => (
+        seen.push(action),
+        action.workflow !== undefined && action.workflow !== "review"
+      ),
     });
     await app.start("echo", 1, { id: "one" });
     await stopped(app, "one");

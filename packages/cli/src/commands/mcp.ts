@@ -4,7 +4,7 @@ import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { serveTools } from "../mcp/protocol.ts";
 import { toolsOf } from "../mcp/tools.ts";
-import { actions, type Action } from "../mcp/writers.ts";
+import { actions, type Allowable } from "../mcp/writers.ts";
 
 export const mcp: Command = {
   usage: "[--allow resume,fork,wake,cancel]",
@@ -24,7 +24,7 @@ export const mcp: Command = {
   ],
   run: async ({ flags, streams, term, session, now }) => {
     const named = flags.list("allow").flatMap((text) => text.split(","));
-    const allowed = new Set<Action>(named.includes("all") ? actions : (named as Action[]));
+    const allowed = new Set<Allowable>(named.includes("all") ? actions : (named as Allowable[]));
     const unknown = [...allowed].find((action) => !actions.includes(action));
     if (unknown !== undefined)
       throw new CliError(`--allow ${unknown} is not known. Use ${actions.join(", ")} or all.`);

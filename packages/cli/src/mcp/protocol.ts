@@ -4,6 +4,7 @@
  * protocol.1. Nothing but messages is written to stdout.
  */
 
+import type { ActionType } from "@durable/core";
 import type { Plain } from "@durable/core/inspect";
 import { version } from "../version.ts";
 
@@ -15,6 +16,8 @@ export interface Tool {
     readonly properties: object;
     readonly required?: readonly string[];
   };
+  /** The action of a policy that it is. Tools that only read are always allowed. */
+  readonly asks: ActionType;
   /** True when it changes nothing. */
   readonly readOnly: boolean;
   readonly call: (args: Readonly<Record<string, unknown>>) => Promise<Plain>;

@@ -23,7 +23,15 @@ export function readers(session: Session, now: () => number): Tool[] {
     description: string,
     inputSchema: Tool["inputSchema"],
     call: (session: Session, args: Args, now: number) => Promise<Plain>,
-  ): Tool => ({ name, description, inputSchema, readOnly: true, call: (args) => call(session, args, now()) });
+    asks: Tool["asks"] = "read",
+  ): Tool => ({
+    name,
+    description,
+    inputSchema,
+    asks,
+    readOnly: true,
+    call: (args) => call(session, args, now()),
+  });
   const one = schemaOf({ run: runSchema }, "run");
   return [
     reader(
@@ -31,6 +39,7 @@ export function readers(session: Session, now: () => number): Tool[] {
       "Lists runs, newest first. Blocked and failed runs need attention.",
       listSchema,
       listRuns,
+      "list",
     ),
     reader(
       "show_run",
@@ -49,6 +58,7 @@ export function readers(session: Session, now: () => number): Tool[] {
       "Lists open waits for answers, those that expire first before others: the question, and the JSON Schema of the answer. Of one run, or of all runs by pages.",
       waitsSchema,
       listWaits,
+      "list",
     ),
     reader(
       "diff_runs",
@@ -73,6 +83,7 @@ export function readers(session: Session, now: () => number): Tool[] {
       "Explains an error code: what happened, and the way out.",
       schemaOf({ code: { type: "string" } }, "code"),
       async (_session, { code }) => plain(tableOf(errorsPage()).find((row) => row.code === code) ?? null),
+      "describe",
     ),
   ];
 }

@@ -3,8 +3,8 @@
 import type { Session } from "../session.ts";
 import type { Tool } from "./protocol.ts";
 import { readers } from "./readers.ts";
-import { writers, type Action } from "./writers.ts";
+import { writers, type Allowable } from "./writers.ts";
 
-export function toolsOf(session: Session, allowed: ReadonlySet<Action>, now: () => number): Tool[] {
+export function toolsOf(session: Session, allowed: ReadonlySet<Allowable>, now: () => number): Tool[] {
   return [...readers(session, now), ...writers(session, allowed)];
 }

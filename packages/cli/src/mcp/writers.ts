@@ -1,8 +1,7 @@
 /** Tools that change something: offered only where --allow names their action. */
 
-import type { SuspendPoint } from "@durable/core";
-import { wakeRun } from "@durable/core/inspect";
-import { plain, type Plain } from "@durable/core/inspect";
+import type { Action, ActionType, SuspendPoint } from "@durable/core";
+import { allowFork, plain, wakeRun, type Plain } from "@durable/core/inspect";
 import { forkRun } from "../commands/fork.ts";
 import { cancelRun } from "../drive.ts";
 import { CliError } from "../exit.ts";
@@ -12,16 +11,18 @@ import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, type Args } 
 import type { Tool } from "./protocol.ts";
 
 /** What --allow may name. */
-export const actions = ["resume", "fork", "wake", "cancel"] as const;
-export type Action = (typeof actions)[number];
+export const actions = ["resume", "fork", "wake", "cancel"] as const satisfies readonly ActionType[];
+export type Allowable = (typeof actions)[number];
 
-export function writers(session: Session, allowed: ReadonlySet<Action>): Tool[] {
+export function writers(session: Session, allowed: ReadonlySet<Allowable>): Tool[] {
   return actions
     .filter((action) => allowed.has(action))
-    .map((action) => ({ ...tools[action](session), readOnly: false }));
+    .map((asks) => ({ ...tools[asks](session, allowed), asks, readOnly: false }));
 }
 
-const tools: Record<Action, (session: Session) => Omit<Tool, "readOnly">> = {
+type Make = (session: Session, allowed: ReadonlySet<Allowable>) => Omit<Tool, "readOnly" | "asks">;
+
+const tools: Record<Allowable, Make> = {
   resume: (session) => ({
     name: "resume_run",
     description: "Answers a suspend point. The answer must fit the schema that list_waits gives.",
@@ -36,12 +37,18 @@ const tools: Record<Action, (session: Session) => Omit<Tool, "readOnly">> = {
     ),
     call: (args) => answer(session, args),
   }),
-  fork: (session) => ({
+  fork: (session, allowed) => ({
     name: "fork_run",
     description:
       "Makes a new run that keeps recorded work of another, and drives it to its next stop. Call plan_fork first.",
     inputSchema: forkSchema,
-    call: async (args) => plain(await forkRun(session.app, await runOf(session, args), forkOptions(args))),
+    call: async (args) => {
+      const run = session.app.get(await runOf(session, args));
+      const options = await allowFork(run, forkOptions(args), async (action) =>
+        assertAllowed(allowed, action),
+      );
+      return plain(await forkRun(session.app, run.id, options));
+    },
   }),
   wake: (session) => ({
     name: "wake_run",
@@ -61,6 +68,16 @@ const tools: Record<Action, (session: Session) => Omit<Tool, "readOnly">> = {
     },
   }),
 };
+
+/** An edit that answers a wait, or stands for a message, is an answer. */
+function assertAllowed(allowed: ReadonlySet<Allowable>, { type, runId, waits, topic }: Action): void {
+  if (type === "fork" || allowed.has("resume")) return;
+  const what = topic === undefined ? `the wait ${waits?.join(", ")}` : `a message of topic ${topic}`;
+  throw new CliError(
+    `The edit answers ${what} of run ${runId}, which this server does not allow. Edit a step, or start durable mcp with --allow resume,fork.`,
+    { code: "forbidden" },
+  );
+}
 
 async function answer(session: Session, args: Args): Promise<Plain> {
   const { app } = session;

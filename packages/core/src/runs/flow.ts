@@ -110,7 +110,8 @@ function singletonOf(
   where: string,
 ): string | undefined {
   // The key comes after the first blank, so no key of one scope, or of none, is a key of another.
-  const lead = (purpose: string): string => (scope === undefined ? `${purpose} ` : `${purpose}/${encodeURIComponent(scope)} `);
+  const lead = (purpose: string): string =>
+    scope === undefined ? `${purpose} ` : `${purpose}/${encodeURIComponent(scope)} `;
   if (singleton !== undefined && debounce !== undefined)
     throw invalid(`${where} has \`singleton\` and \`debounce\`. Pass one of them.`);
   if (debounce !== undefined) {

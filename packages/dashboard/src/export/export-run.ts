@@ -46,10 +46,10 @@ export async function exportRun(app: App, runId: string, options: ExportOptions 
   return fileOf(service, runId, { redact: options.redact !== false, hide: options.hide ?? [] });
 }
 
-export async function exportRoute(service: Service, { runId, url }: Call): Promise<Response> {
+export async function exportRoute(service: Service, { request, runId, url }: Call): Promise<Response> {
   const asked = url.searchParams.get("redact") ?? "1";
   if (asked !== "0" && asked !== "1") throw new HttpError("invalid-query", `"redact" must be 0 or 1.`);
-  const html = await fileOf(service, runId, { redact: asked === "1", hide: [] });
+  const html = await fileOf(service, runId, { redact: asked === "1", hide: [], request });
   return new Response(html, {
     headers: {
       // Never shown under the origin of the dashboard: it is saved.
@@ -62,7 +62,7 @@ export async function exportRoute(service: Service, { runId, url }: Call): Promi
 async function fileOf(
   service: Service,
   runId: string,
-  options: { readonly redact: boolean; readonly hide: readonly string[] },
+  options: { readonly redact: boolean; readonly hide: readonly string[]; readonly request?: Request },
 ): Promise<string> {
   const entries = await service.app.get(runId).entries({ struck: true });
   if (entries.length > mostEntries)
@@ -73,7 +73,7 @@ async function fileOf(
   const rows = shownRows(viewRun(entries));
   const base = baseOf(entries);
   const whole: Omit<Exported, "redacted" | "exportedAt"> = {
-    run: await pageOf(service, runId),
+    run: await pageOf(service, runId, { request: options.request }),
     steps: Object.fromEntries(rows.map((row) => [row.key, detailOf(row, entries, service)])),
     journal: entries.map((entry) => journalEntry(entry, base)),
   };

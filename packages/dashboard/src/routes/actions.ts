@@ -7,9 +7,8 @@
 
 import { DurableError, type ForkOptions, type ResumeStatus, type Run } from "@durable/core";
 import { HttpError } from "@durable/http";
-import { answerWait, type Call, forkOptionsIn, json, textIn } from "@durable/http/kit";
-import { wakeRun } from "@durable/core/inspect";
-import { viewRun } from "@durable/core/inspect";
+import { allow, answerWait, type Call, forkOptionsIn, json, textIn } from "@durable/http/kit";
+import { allowFork, viewRun, wakeRun } from "@durable/core/inspect";
 import type { PlanReply } from "../api.ts";
 import type { Service } from "../options.ts";
 import { answerMs, assertCode, driveWithCode } from "./drive.ts";
@@ -23,9 +22,11 @@ const answered: Readonly<Record<ResumeStatus, readonly [status: number, message:
   unknown: [409, "This wait no longer exists."],
 };
 
-export async function answer({ app, onError }: Service, { request, runId }: Call): Promise<Response> {
+export async function answer(service: Service, { request, runId }: Call): Promise<Response> {
+  const { app, onError } = service;
   const body = await readBody(request, ["key", "value"]);
   const key = textIn(body, "key");
+  await allow(service, request, { type: "resume", runId, waits: key === undefined ? [] : [key] });
   if (!("value" in body)) throw new HttpError("invalid-body", `"value" is missing.`);
   const outcome = await app.get(runId).outcome();
   const wait = "waiting" in outcome ? outcome.waiting.find((point) => point.key === key) : undefined;
@@ -51,24 +52,33 @@ async function notOpen(app: Service["app"], runId: string, key: string): Promise
 }
 
 export async function plan(service: Service, call: Call): Promise<Response> {
-  const [run, options] = await forkOf(service, call);
-  const { blocked, ...rest } = await run.plan({ ...options, prices: service.prices });
-  return json(200, { ...rest, blocked: blocked?.message ?? null } satisfies PlanReply);
+  return forkOf(service, call, async (run, options) => {
+    const { blocked, ...rest } = await run.plan({ ...options, prices: service.prices });
+    return json(200, { ...rest, blocked: blocked?.message ?? null } satisfies PlanReply);
+  });
 }
 
 export async function forkRun(service: Service, call: Call): Promise<Response> {
-  const [run, options] = await forkOf(service, call);
-  const { id } = await run.fork(options);
-  return said("The fork was created.", id);
+  return forkOf(service, call, async (run, options) => {
+    const { id } = await run.fork(options);
+    return said("The fork was created.", id);
+  });
 }
 
-async function forkOf(service: Service, { request, runId }: Call): Promise<[Run, ForkOptions]> {
+async function forkOf(
+  service: Service,
+  { request, runId }: Call,
+  act: (run: Run, options: ForkOptions) => Promise<Response>,
+): Promise<Response> {
   const { label, ...options } = forkOptionsIn(
     await readBody(request, ["from", "after", "edit", "input", "label"]),
   );
   const run = service.app.get(runId);
+  const given = await allowFork(run, label === "" ? options : { ...options, label }, (action) =>
+    allow(service, request, action),
+  );
   assertCode(service, viewRun(await run.entries()).workflow);
-  return [run, label === "" ? options : { ...options, label }];
+  return act(run, given);
 }
 
 /** Ends the sleeps of a run. */

@@ -3,7 +3,7 @@
 import type { Entry, RunHead } from "@durable/core";
 import { diff, type Given } from "@durable/core/inspect";
 import { plain, viewRun, type Plain } from "@durable/core/inspect";
-import { type Call, json, runIdOf } from "@durable/http/kit";
+import { allow, type Call, json, mayDo, readable, runIdOf } from "@durable/http/kit";
 import type { DiffPage, Tree, TreeNode } from "../api.ts";
 import type { Service } from "../options.ts";
 import { markOf } from "./summaries.ts";
@@ -13,14 +13,14 @@ const mostSteps = 40;
 /** How far up the tree is followed from a run. */
 const mostAbove = 100;
 
-export async function forkTree(service: Service, { runId }: Call): Promise<Response> {
-  const root = await rootOf(service, runId);
+export async function forkTree(service: Service, { request, runId }: Call): Promise<Response> {
+  const root = await rootOf(service, request, runId);
   const nodes: TreeNode[] = [await nodeOf(service, root, false)];
   let more = false;
   // The list grows while it is walked: the forks of each run come after it.
   for (const { runId: parent } of nodes) {
     const below = await service.app.list({ parent, limit: mostNodes });
-    for (const head of below.runs.toReversed()) {
+    for (const head of (await readable(service, request, below.runs)).toReversed()) {
       if (nodes.length < mostNodes) nodes.push(await nodeOf(service, head.runId, isFork(head)));
       else more = true;
     }
@@ -32,13 +32,15 @@ function isFork({ ancestors }: RunHead): boolean {
   return ancestors.length > 0;
 }
 
-/** The run from which all forks of this one come. */
-async function rootOf({ app }: Service, runId: string): Promise<string> {
+/** The run from which all forks of this one come, or the last on the way to it that may be read. */
+async function rootOf(service: Service, request: Request, runId: string): Promise<string> {
+  const { app } = service;
   let root = runId;
   for (let i = 0; i < mostAbove; i++) {
     const { lineage, childOf } = viewRun(await app.get(root).entries());
     const above = lineage?.parent ?? childOf?.runId ?? null;
-    if (above === null || !(await exists(app.get(above)))) return root;
+    if (above === null || !(await mayDo(service, request, { type: "read", runId: above }))) return root;
+    if (!(await exists(app.get(above)))) return root;
     root = above;
   }
   return root;
@@ -79,8 +81,9 @@ async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): P
   };
 }
 
-export async function diffRuns(service: Service, { url }: Call): Promise<Response> {
+export async function diffRuns(service: Service, { request, url }: Call): Promise<Response> {
   const ids = ["before", "after"].map((name) => runIdOf(url.searchParams.get(name) ?? ""));
+  for (const runId of ids) await allow(service, request, { type: "read", runId });
   const [before = [], after = []] = await Promise.all(ids.map((id) => service.app.get(id).entries()));
   const { calls, end } = diff(before, after);
   return json(200, {

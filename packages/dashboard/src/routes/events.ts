@@ -7,7 +7,7 @@
 
 import { storageOf } from "@durable/core/inspect";
 import { locatorOf, plain } from "@durable/core/inspect";
-import { assertFree, type Call, eventStream, eventText } from "@durable/http/kit";
+import { allow, assertFree, type Call, eventStream, eventText, runIdOf } from "@durable/http/kit";
 import type { Service } from "../options.ts";
 import { beyondEnd } from "./run.ts";
 
@@ -18,8 +18,10 @@ const mostOpen = 100;
 type Texts = AsyncGenerator<string, void>;
 
 /** Changes of one run, or of the list. */
-export function events(service: Service, { request, url }: Call): Response {
-  const runId = url.searchParams.get("run") ?? "";
+export async function events(service: Service, { request, url }: Call): Promise<Response> {
+  const named = url.searchParams.get("run") ?? "";
+  const runId = named === "" ? "" : runIdOf(named);
+  await allow(service, request, runId === "" ? { type: "list" } : { type: "read", runId });
   return stream(service, request, (signal) =>
     runId === "" ? listTexts(service, signal) : runTexts(service, runId, signal),
   );

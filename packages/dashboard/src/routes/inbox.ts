@@ -1,7 +1,7 @@
 /** Waits for people, over all runs. Proven in test/actions.test.ts. */
 
 import { viewRun } from "@durable/core/inspect";
-import { type Call, json } from "@durable/http/kit";
+import { type Call, json, readable } from "@durable/http/kit";
 import type { Inbox, InboxItem } from "../api.ts";
 import type { Service } from "../options.ts";
 import { numberIn } from "./request.ts";
@@ -11,11 +11,12 @@ import { waitOf } from "./run.ts";
  * Open waits, whatever else their runs do. Waits that expire first come first. A run that cannot be read is left out: its own page
  * says why.
  */
-export async function inbox({ app }: Service, { url }: Call): Promise<Response> {
+export async function inbox(service: Service, { request, url }: Call): Promise<Response> {
+  const { app } = service;
   const limit = numberIn(url, "limit", { min: 1, max: 100, or: 50 });
   const page = await app.list({ waiting: true, limit, cursor: url.searchParams.get("cursor") });
   const items = await Promise.all(
-    page.runs.map(async ({ runId, workflow }): Promise<InboxItem[]> => {
+    (await readable(service, request, page.runs)).map(async ({ runId, workflow }): Promise<InboxItem[]> => {
       const entries = await app
         .get(runId)
         .entries()

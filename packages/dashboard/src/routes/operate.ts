@@ -5,7 +5,7 @@
 
 import type { EndStatus, PurgeOptions, ScheduleInfo, Duration } from "@durable/core";
 import { HttpError } from "@durable/http";
-import { type Call, json, textIn } from "@durable/http/kit";
+import { allow, type Call, json, readableSchedules, textIn } from "@durable/http/kit";
 import { fleetOf, limitUse, storageOf } from "@durable/core/inspect";
 import type { Operations, Purge } from "../api.ts";
 import type { Service } from "../options.ts";
@@ -16,10 +16,11 @@ const mostPurged = 1_000;
 const mostSchedules = 1_000;
 
 /** Schedules, workers and limits in one answer: each is `null` where the storage does not keep it. */
-export async function operations({ app }: Service): Promise<Response> {
+export async function operations(service: Service, { request }: Call): Promise<Response> {
+  const { app } = service;
   const storage = await storageOf(app);
   const [schedules, fleet, limits, paused] = await Promise.all([
-    storage.schedules === undefined ? null : schedulesOf(app),
+    storage.schedules === undefined ? null : schedulesOf(service, request),
     fleetOf(app),
     limitUse(storage),
     app.paused(),
@@ -27,8 +28,9 @@ export async function operations({ app }: Service): Promise<Response> {
   return json(200, { schedules, fleet, limits, paused, now: app.world.now() } satisfies Operations);
 }
 
-async function schedulesOf(app: Service["app"]): Promise<readonly ScheduleInfo[]> {
-  return (await app.schedules.list({ limit: mostSchedules })).schedules;
+async function schedulesOf(service: Service, request: Request): Promise<readonly ScheduleInfo[]> {
+  const { schedules } = await service.app.schedules.list({ limit: mostSchedules });
+  return readableSchedules(service, request, schedules);
 }
 
 type Schedules = Service["app"]["schedules"];
@@ -73,18 +75,20 @@ export async function unpauseWorkflow({ app }: Service, { params }: Call): Promi
 }
 
 /** Ages, statuses and tags are checked by the library. */
-export async function purge({ app }: Service, { request }: Call): Promise<Response> {
+export async function purge(service: Service, { request }: Call): Promise<Response> {
   const body = await readBody(request, ["olderThan", "status", "workflow", "dryRun"]);
   const { dryRun, status } = body;
+  const workflow = textIn(body, "workflow") || undefined;
+  await allow(service, request, { type: "purge", ...(workflow === undefined ? {} : { workflow }) });
   if (typeof dryRun !== "boolean") throw new HttpError("invalid-body", `"dryRun" must be true or false.`);
   if (!Array.isArray(status) || !status.every((each) => typeof each === "string"))
     throw new HttpError("invalid-body", `"status" must be a list of statuses.`);
   const options: PurgeOptions = {
     olderThan: textIn(body, "olderThan") as Duration | undefined,
     status: status as EndStatus[],
-    workflow: textIn(body, "workflow") || undefined,
+    workflow,
     limit: mostPurged,
     dryRun,
   };
-  return json(200, { ...(await app.purge(options)), dryRun } satisfies Purge);
+  return json(200, { ...(await service.app.purge(options)), dryRun } satisfies Purge);
 }

@@ -12,7 +12,7 @@ import {
   type RowView,
   type RunView,
 } from "@durable/core/inspect";
-import { type Call, json } from "@durable/http/kit";
+import { type Call, json, readable } from "@durable/http/kit";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import type { Service } from "../options.ts";
 import { describe, isJson } from "../text.ts";
@@ -26,12 +26,19 @@ const mostBelow = 50;
 /** A read from here gives no batches, only what stands beside the journal. */
 export const beyondEnd = 2_147_483_647;
 
-export async function runPage(service: Service, { runId, url }: Call): Promise<Response> {
-  return json(200, await pageOf(service, runId, chapterIn(url)));
+export async function runPage(service: Service, { request, runId, url }: Call): Promise<Response> {
+  return json(200, await pageOf(service, runId, { request, chapter: chapterIn(url) }));
 }
 
-/** What the page of a run shows. */
-export async function pageOf(service: Service, runId: string, chapter?: number): Promise<RunPage> {
+/** What the page of a run shows; runs below it are those that the request may read, or all without one. */
+export async function pageOf(
+  service: Service,
+  runId: string,
+  {
+    request,
+    chapter,
+  }: { readonly request?: Request | undefined; readonly chapter?: number | undefined } = {},
+): Promise<RunPage> {
   const { app, prices } = service;
   const storage = await storageOf(app);
   const now = app.world.now();
@@ -58,7 +65,9 @@ export async function pageOf(service: Service, runId: string, chapter?: number):
     state: (await stateIn(app, beside)) ?? (view.status === "suspended" ? "waiting" : view.status),
     tags: head?.tags ?? {},
     ...(await reportOf(service, runId, head)),
-    below: below.runs.map((head) => itemOf(head, doing.get(head.runId))),
+    below: (request === undefined ? below.runs : await readable(service, request, below.runs)).map((head) =>
+      itemOf(head, doing.get(head.runId)),
+    ),
     hasCode: service.code.has(view.workflow),
     retriable: view.status === "failed" && (await retryRefusal(app, runId)) === null,
     entries: entries.length,

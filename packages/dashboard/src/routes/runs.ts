@@ -8,7 +8,7 @@
 import type { ListedRun, ListPage, RunStatus } from "@durable/core";
 import { type Doing, underWay } from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
-import { type Call, json } from "@durable/http/kit";
+import { allow, type Call, json, readable, runIdOf } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
 import type { Service } from "../options.ts";
 import { describe } from "../text.ts";
@@ -35,12 +35,20 @@ interface Segment {
   readonly leaves: (head: ListedRun) => boolean;
 }
 
-export async function listRuns({ app }: Service, { url }: Call): Promise<Response> {
+export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
+  const { app } = service;
   const limit = numberIn(url, "limit", { min: 1, max: 200, or: 50 });
   const workflow = listIn(url, "workflow");
   const parent = url.searchParams.get("parent") ?? "";
   const text = (url.searchParams.get("text") ?? "").toLowerCase();
   const tags = tagsIn(url);
+  for (const one of workflow.length === 0 ? [undefined] : workflow)
+    await allow(service, request, {
+      type: "list",
+      ...(one === undefined ? {} : { workflow: one }),
+      ...(parent === "" ? {} : { runId: runIdOf(parent) }),
+      ...(tags === undefined ? {} : { tags }),
+    });
   const segments = segmentsOf(url);
   let { index, inner } = readCursor(url.searchParams.get("cursor"), segments.length);
   const found: ListedRun[] = [];
@@ -55,7 +63,8 @@ export async function listRuns({ app }: Service, { url }: Call): Promise<Respons
       cursor: inner,
     });
     scanned += Math.max(1, page.runs.length);
-    found.push(...page.runs.filter((head) => !leaves(head) && matches(head, text)));
+    const shown = page.runs.filter((head) => !leaves(head) && matches(head, text));
+    found.push(...(await readable(service, request, shown)));
     inner = page.next;
     if (inner === null) index += 1;
   }

@@ -2,7 +2,7 @@
 
 import { describe } from "../text.ts";
 import { viewRun, type RowView, type RunView } from "@durable/core/inspect";
-import { type Call, json } from "@durable/http/kit";
+import { type Call, json, mayDo, runIdOf } from "@durable/http/kit";
 import type { Mark, Summary } from "../api.ts";
 import type { Service } from "../options.ts";
 import { listIn } from "./request.ts";
@@ -13,11 +13,12 @@ const mostKept = 1_000;
 const mostMarks = 24;
 
 /** `?runs=<id>:<updatedAt>,...`: a run that has not changed since is not read again. */
-export async function summaries(service: Service, { url }: Call): Promise<Response> {
+export async function summaries(service: Service, { request, url }: Call): Promise<Response> {
   const { summaries: known } = service;
   const asked = listIn(url, "runs").slice(0, mostAsked);
   const found = asked.map(async (name) => {
-    const runId = name.split(":", 1)[0] ?? "";
+    const runId = runIdOf(name.split(":", 1)[0]);
+    if (!(await mayDo(service, request, { type: "read", runId }))) return [runId, null] as const;
     const summary = known.get(name) ?? summaryOf(service, runId).catch(() => null);
     known.delete(name);
     known.set(name, summary);
