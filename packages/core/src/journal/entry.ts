@@ -142,6 +142,7 @@ export type Fact<V> =
       readonly input: V;
       readonly childOf?: ChildOf;
       readonly spawnedBy?: SpawnedBy;
+      readonly schedule?: string;
       /** An earlier chapter has spawned runs that are cancelled when this run ends. */
       readonly endsSpawned?: true;
       readonly nonce: string;

@@ -180,6 +180,11 @@ export class RunJournal {
     return this.#first?.kind === "run.forked" ? undefined : this.#first?.spawnedBy;
   }
 
+  /** The schedule that started this run. */
+  get schedule(): string | undefined {
+    return this.#first?.kind === "run.forked" ? undefined : this.#first?.schedule;
+  }
+
   /** The position of the latest entry. */
   get seq(): number {
     return this.#seq;

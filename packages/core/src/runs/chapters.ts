@@ -48,7 +48,7 @@ export function beginning(
   { name: workflow, version }: Definition,
   given: { readonly input: Json; readonly nonce: string },
 ): Finish {
-  const { runId, childOf, spawnedBy } = journal;
+  const { runId, childOf, spawnedBy, schedule } = journal;
   return {
     fact: (leftovers) => {
       const { endsBy, summary, mailbox, report } = journal.state;
@@ -63,6 +63,7 @@ export function beginning(
         ...given,
         ...(childOf === undefined ? {} : { childOf }),
         ...(spawnedBy === undefined ? {} : { spawnedBy }),
+        ...(schedule === undefined ? {} : { schedule }),
         ...(journal.state.endsSpawned ? { endsSpawned: true } : {}),
         chapter: journal.chapter + 1,
         base: journal.seq,

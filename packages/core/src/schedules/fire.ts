@@ -7,6 +7,8 @@
  *     sees every run that came before.
  * fire.3. A schedule that cannot start its run keeps its place: the tick stays pending and is tried again. So does one whose
  *     tick cancels a run, until that run has cleaned up.
+ * fire.4. A run counts as the run of a tick only if its journal says that this schedule started it. If another run has the
+ *     id, that is decided like a tick, and the tick gets a longer id.
  */
 
 import { decode } from "../values/codec/decode.ts";
@@ -18,7 +20,7 @@ import { create } from "../runs/create.ts";
 import { cancelRun } from "../runs/drive.ts";
 import type { Host } from "../runs/host.ts";
 import { openJournal } from "../runs/lookup.ts";
-import { openInput, readSchedule, stored, tickId, type Schedule, type Tick } from "./record.ts";
+import { openInput, openSchedule, stored, tickId, type Schedule, type Tick } from "./record.ts";
 import { ticksOf } from "./ticks.ts";
 
 /** Missed ticks that `missed: "all"` makes up for: the latest ones. */
@@ -95,14 +97,20 @@ export async function bringUp(
   onStart: (runId: string) => void = () => {},
 ): Promise<void> {
   for (let row: StoredSchedule | null = found; row !== null;) {
-    const schedule = readSchedule(row);
+    const { cipher = null } = await host.journals();
+    const schedule = await openSchedule(row, cipher, "act");
     const { pending } = schedule;
     const started = pending !== null && (await begin(host, schedule, pending));
     if (started === null) return;
-    if (started && pending !== null) onStart(pending.runId);
-    const next = pending === null ? await decide(host, schedule) : begun(schedule, pending);
+    if (started === true && pending !== null) onStart(pending.runId);
+    const next =
+      started === "taken"
+        ? moved(host, schedule)
+        : pending === null
+          ? await decide(host, schedule)
+          : begun(schedule, pending);
     if (next === null) return;
-    const written = stored(next, host.world.id());
+    const written = await stored(next, host.world.id(), cipher);
     row = (await store.put(written, row.version)) ? written : await store.get(row.name);
   }
 }
@@ -136,25 +144,35 @@ function begun(schedule: Schedule, { at, runId }: Tick): Schedule {
   return { ...schedule, pending: null, last: { at, runId } };
 }
 
+/** The tick is decided again, under an id that no caller can foresee. */
+function moved({ world }: Host, schedule: Schedule): Schedule {
+  const pending = schedule.pending as NonNullable<Schedule["pending"]>;
+  const runId = `${tickId(schedule.name, pending.at)}-${world.id()}`;
+  world.warn(
+    `run ${pending.runId} has the id of a tick of schedule ${schedule.name}, which did not start it. The tick starts as ${runId}.`,
+  );
+  return { ...schedule, pending: { ...pending, runId } };
+}
+
 /**
  * Creates the run of a decided tick, if it does not exist; true when it did not. A worker or a sweep drives it. `null` while
- * the run that the tick cancels cleans up: the tick stays pending.
+ * the run that the tick cancels cleans up: the tick stays pending. `taken` when another run has the id.
  */
 async function begin(
   host: Host,
   schedule: Schedule,
   { runId, cancels }: NonNullable<Schedule["pending"]>,
-): Promise<boolean | null> {
+): Promise<boolean | "taken" | null> {
   const before = cancels === null ? null : await openJournal(host, locatorOf(cancels));
-  if (before !== null) {
+  if (before !== null && before.schedule === schedule.name) {
     await cancelRun(host, before, `Schedule ${schedule.name} starts ${runId}.`);
     if (before.state.end === null) return null;
   }
   return startRun(host, schedule, runId);
 }
 
-/** Records a run of a schedule; false when a run of this id exists. */
-export async function startRun(host: Host, schedule: Schedule, id: string): Promise<boolean> {
+/** Records a run of a schedule; false when it exists, and `taken` when another run has the id. */
+export async function startRun(host: Host, schedule: Schedule, id: string): Promise<boolean | "taken"> {
   const { name, workflow } = schedule;
   const definition = host.find(workflow);
   if (definition === null)
@@ -165,12 +183,14 @@ export async function startRun(host: Host, schedule: Schedule, id: string): Prom
   const { cipher = null } = await host.journals();
   const input = decode(await openInput(schedule, cipher), `input of schedule ${name}`);
   try {
-    return (await create(host, definition, input, { id, isNew: true, takeLease: false })).created;
+    const run = await create(host, definition, input, { id, isNew: true, takeLease: false, schedule: name });
+    if (run.created) return true;
   } catch (error) {
-    // The tick has its run. Its definition was changed since, or the id was used by a caller.
-    if (DurableError.is(error, "input-mismatch") || DurableError.is(error, "run-exists")) return false;
-    throw error;
+    if (!DurableError.is(error, "input-mismatch") && !DurableError.is(error, "run-exists")) throw error;
   }
+  // The definition may have changed since the tick got its run.
+  const found = await openJournal(host, locatorOf(id));
+  return found === null || found.schedule === name ? false : "taken";
 }
 
 /** True when the run of a tick has ended, or is gone. */

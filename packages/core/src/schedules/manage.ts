@@ -9,14 +9,14 @@
 import { encode } from "../values/codec/encode.ts";
 import { encodeInput } from "../runs/lookup.ts";
 import { DurableError, show } from "../values/errors.ts";
-import type { ScheduleStore } from "../ports/schedules.ts";
+import type { ScheduleStore, StoredSchedule } from "../ports/schedules.ts";
 import type { Host } from "../runs/host.ts";
 import { Run } from "../run.ts";
 import { assertOptions } from "../values/options.ts";
 import { pageSize } from "../ports/storage-kit.ts";
 import type { ScheduleInfo, ScheduleOptions, SchedulePage, ScheduleQuery } from "./types.ts";
 import { bringUp, startRun } from "./fire.ts";
-import { readSchedule, sealDefinition, stored, type Schedule } from "./record.ts";
+import { openSchedule, sealDefinition, stored, type Schedule } from "./record.ts";
 import { ticksOf, timingOf } from "./ticks.ts";
 
 export { fireFound } from "./fire.ts";
@@ -39,10 +39,11 @@ export async function define(
   assertOptions(options, "cron every timezone input overlap missed", where);
   const definition = await definitionOf(host, name, workflow, options);
   const store = await storeOf(host);
+  const { cipher = null } = await host.journals();
   const { fingerprint, timing } = definition;
   for (let isUp = false; ;) {
     const row = await store.get(name);
-    const before = row === null ? null : readSchedule(row);
+    const before = row === null ? null : await openSchedule(row, cipher, "act");
     if (before?.fingerprint === fingerprint) return infoOf(before);
     const now = host.world.now();
     const keeps = before !== null && JSON.stringify(before.timing) === JSON.stringify(timing);
@@ -54,7 +55,8 @@ export async function define(
     const progress = before ?? { createdAt: now, paused: false, last: null, pending: null, queued: null };
     const after = before === null ? now : keeps ? before.after : Math.max(before.after, now);
     const next = { ...progress, ...definition, name, after, updatedAt: now };
-    if (await store.put(stored(next, host.world.id()), row?.version ?? null)) return infoOf(next);
+    const written = await stored(next, host.world.id(), cipher);
+    if (await store.put(written, row?.version ?? null)) return infoOf(next);
   }
 }
 
@@ -93,11 +95,12 @@ export async function list(host: Host, query: ScheduleQuery = {}): Promise<Sched
   });
   const page = rows.slice(0, limit);
   const next = rows.length > limit ? (page.at(-1)?.name ?? null) : null;
-  return { schedules: page.map((row) => infoOf(readSchedule(row))), next };
+  const found = await Promise.all(page.map((row) => opened(host, row, "show")));
+  return { schedules: found.map(infoOf), next };
 }
 
 export async function get(host: Host, name: string): Promise<ScheduleInfo> {
-  return infoOf((await read(await storeOf(host), name)).schedule);
+  return infoOf((await read(host, name, "show")).schedule);
 }
 
 export function pause(host: Host, name: string): Promise<ScheduleInfo> {
@@ -119,11 +122,12 @@ async function change(
 ): Promise<ScheduleInfo> {
   const store = await storeOf(host);
   for (;;) {
-    const { row, schedule } = await read(store, name);
+    const { row, schedule } = await read(host, name, "act");
     const next = changed(schedule);
     if (next === null) return infoOf(schedule);
     const written = { ...next, updatedAt: host.world.now() };
-    if (await store.put(stored(written, host.world.id()), row.version)) return infoOf(written);
+    const { cipher = null } = await host.journals();
+    if (await store.put(await stored(written, host.world.id(), cipher), row.version)) return infoOf(written);
   }
 }
 
@@ -135,7 +139,7 @@ export async function remove(host: Host, name: string): Promise<void> {
 }
 
 export async function next(host: Host, name: string, count = 1): Promise<number[]> {
-  const { schedule } = await read(await storeOf(host), name);
+  const { schedule } = await read(host, name, "show");
   if (!(count >= 1 && count <= mostNext))
     throw new DurableError(
       "invalid-options",
@@ -153,21 +157,27 @@ export async function next(host: Host, name: string, count = 1): Promise<number[
 
 /** Records one more run with the input of a schedule, now. */
 export async function trigger(host: Host, name: string): Promise<Run> {
-  const { schedule } = await read(await storeOf(host), name);
+  const { schedule } = await read(host, name, "act");
   const id = `${name}-${host.world.id()}`;
-  const created = await startRun(host, schedule, id);
+  const created = (await startRun(host, schedule, id)) === true;
   return new Run(id, { host, created });
 }
 
+async function opened(host: Host, row: StoredSchedule, use: "show" | "act"): Promise<Schedule> {
+  const { cipher = null } = await host.journals();
+  return openSchedule(row, cipher, use);
+}
+
 async function read(
-  store: ScheduleStore,
+  host: Host,
   name: string,
+  use: "show" | "act",
 ): Promise<{
   readonly row: Awaited<ReturnType<ScheduleStore["get"]>> & object;
   readonly schedule: Schedule;
 }> {
-  const row = await store.get(name);
-  if (row !== null) return { row, schedule: readSchedule(row) };
+  const row = await (await storeOf(host)).get(name);
+  if (row !== null) return { row, schedule: await opened(host, row, use) };
   throw new DurableError(
     "not-found",
     `There is no schedule ${show(name)}. app.schedules.list() has them all.`,

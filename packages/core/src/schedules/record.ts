@@ -2,9 +2,11 @@
  * What is kept of a schedule: its definition, and how far it has come.
  *
  * record.1. The input is the only value of a user. With a cipher it is encrypted, and bound to the schedule and its workflow.
+ * record.2. With a cipher the rest stays readable, for lists, and is sealed as a whole: a changed row starts and ends nothing.
+ * record.3. A row names runs of its own ticks alone, whatever it says. A tick whose id another run has gets a longer one.
  */
 
-import type { Cipher } from "../ports/cipher.ts";
+import type { Cipher, Place } from "../ports/cipher.ts";
 import type { StoredSchedule } from "../ports/schedules.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -52,13 +54,47 @@ export interface Schedule extends ScheduleDefinition {
 const format = 1;
 
 /** A schedule as the storage keeps it. */
-export function stored(schedule: Schedule, version: string): StoredSchedule {
+export async function stored(
+  schedule: Schedule,
+  version: string,
+  cipher: Cipher | null,
+): Promise<StoredSchedule> {
   const { name, workflow, ...rest } = schedule;
-  return { name, workflow, dueAt: dueAtOf(schedule), version, text: JSON.stringify({ v: format, ...rest }) };
+  const content = { v: format, ...rest };
+  // Nothing is hidden: the seal fits this content alone.
+  const seal = cipher === null ? {} : { seal: await cipher.seal("", sealPlace(schedule, content)) };
+  return { name, workflow, dueAt: dueAtOf(schedule), version, text: JSON.stringify({ ...content, ...seal }) };
 }
 
-export function readSchedule({ name, workflow, text }: StoredSchedule): Schedule {
-  let found: Schedule & { readonly v: number };
+/** A schedule as it is kept; with a cipher, only one that an owner of the key wrote. Without the key it can be shown. */
+export async function openSchedule(
+  row: StoredSchedule,
+  cipher: Cipher | null,
+  use: "show" | "act",
+): Promise<Schedule> {
+  const { seal, ...schedule } = readSchedule(row);
+  if (seal !== undefined && cipher === null && use === "act")
+    throw new DurableError("no-key", `Schedule ${row.name} is encrypted. Pass { encryption } to createApp.`);
+  if (cipher !== null && !(seal === undefined && cipher.acceptsPlain)) {
+    const { name: _, workflow: __, ...rest } = schedule;
+    await cipher.open(seal ?? "", sealPlace(schedule, { v: format, ...rest })).catch((cause: unknown) => {
+      if (!DurableError.is(cause, "tampered")) throw cause;
+      throw new DurableError(
+        "tampered",
+        `Schedule ${row.name} was changed without the key, or is not sealed. Delete it, and define it again with app.schedule.`,
+        { cause },
+      );
+    });
+  }
+  return schedule;
+}
+
+function sealPlace({ name, workflow }: Schedule, content: object): Place {
+  return { runId: "", at: `schedule ${name} of ${workflow}, all of it: ${JSON.stringify(content)}` };
+}
+
+function readSchedule({ name, workflow, text }: StoredSchedule): Schedule & { readonly seal?: string } {
+  let found: Schedule & { readonly v: number; readonly seal?: string };
   try {
     found = JSON.parse(text) as typeof found;
   } catch (cause) {
@@ -69,10 +105,25 @@ export function readSchedule({ name, workflow, text }: StoredSchedule): Schedule
     );
   }
   const { v, ...rest } = found;
-  if (v === format) return { ...rest, name, workflow };
+  if (v === format) return assertTicks({ ...rest, name, workflow });
   throw new DurableError(
     "newer-format",
     `Schedule ${name} has format ${v}, newer than this build reads (${format}). Upgrade @durable/core.`,
+  );
+}
+
+function assertTicks<S extends Schedule>(schedule: S): S {
+  const { name, last, pending } = schedule;
+  const isOwn = (tick: Tick | null): boolean => {
+    if (tick === null) return true;
+    const id = Math.abs(tick.at) <= 8.64e15 ? tickId(name, tick.at) : null;
+    return id !== null && (tick.runId === id || String(tick.runId).startsWith(`${id}-`));
+  };
+  const { cancels = null } = pending ?? {};
+  if (isOwn(last) && isOwn(pending) && (cancels === null || cancels === last?.runId)) return schedule;
+  throw new DurableError(
+    "corrupt",
+    `Schedule ${name} names a run that is not one of its ticks. Delete it, and define it again.`,
   );
 }
 
