@@ -66,7 +66,7 @@ test.each([
       const { app, lines, ask, send } = lab(hook);
       expect(await send(good)).toBe(403);
       expect(lines).toEqual([expect.stringContaining(what)]);
-      expect(lines[0]).toMatch(/authorize.*send.*"c"/);
+      expect(lines[0]).toMatch(/authorize.*start.*"c"/);
       expect(await ask("/api/chat/c/stream")).toBe(403);
       expect(await ask("/api/chat/c/stop", { method: "POST" })).toBe(403);
       expect(lines.length).toBe(3);

@@ -9,10 +9,18 @@
  * `?run={runId}` means the answer of this run, and `&from={attempt}.{index}` its rest from there.
  */
 
-import { DurableError, type App, type Entry, type JournalOptions } from "@durable/core";
+import {
+  type Action,
+  type App,
+  DurableError,
+  type Entry,
+  type JournalOptions,
+  type Verdict,
+} from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
+import { Claims, type Round } from "./claims.ts";
 import { streamOf } from "./connection.ts";
 import { Recorded, type Progress } from "./message.ts";
 import { isForeign } from "./same-origin.ts";
@@ -20,10 +28,14 @@ import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset, ViewerOptions } from "./viewer.ts";
 import type { Part } from "../chunks.ts";
 
-/** What a request wants to do, for `authorize`. */
-export interface ChatAction {
-  readonly type: "send" | "watch" | "stop";
+/**
+ * What a request wants to do, for `authorize`: `start` for a message, `stream` to see an answer, and `cancel` to stop it, each
+ * with the chat, its workflow, and the run if the request names one.
+ */
+export interface ChatAction extends Action {
+  readonly type: "start" | "stream" | "cancel";
   readonly chatId: string;
+  readonly workflow: string;
 }
 
 /** Options of `createChatHandler`. */
@@ -31,15 +43,14 @@ export interface ChatOptions {
   /** The name of the workflow that answers a message. */
   readonly workflow: string;
   /**
-   * Decides about a request: true allows it, a Response is sent as it is, false refuses it. Everything else
-   * is refused, too, and reported by a warning. Without it, every request is refused.
+   * Decides about a request: true or `{ scope }` allows it, a Response is sent as it is, false refuses it. Everything
+   * else is refused, too, and reported by a warning. Without it, every request is refused. The policy of the other
+   * handlers fits.
    */
-  readonly authorize?:
-    | ((request: Request, action: ChatAction) => boolean | Response | Promise<boolean | Response>)
-    | undefined;
+  readonly authorize?: ((request: Request, action: ChatAction) => Verdict | Promise<Verdict>) | undefined;
   /** The path of the chat; `/api/chat` by default. */
   readonly api?: string | undefined;
-  /** Where the list of runs of a chat is kept: use the storage of the app. */
+  /** Where the list of runs of a chat is kept; in the storage of the app, with its encryption, by default. */
   readonly journal?: JournalOptions | undefined;
   /**
    * What happens when a run begins its answer again after a viewer has seen a part of it; `close` for clients
@@ -106,6 +117,9 @@ const changed = {
   message: "The answer is no longer what this client has seen. Load it from its beginning.",
 };
 
+/** Runs of a chat that are looked through for the calls of a message: the latest ones. */
+const mostRounds = 100;
+
 class Chat {
   readonly #app: App;
   readonly #options: ChatOptions;
@@ -114,25 +128,25 @@ class Chat {
   constructor(app: App, options: ChatOptions) {
     this.#app = app;
     this.#options = options;
-    this.#turns = new Turns(options.journal ?? {});
+    this.#turns = new Turns(options.journal ?? { app });
   }
 
   async send(request: Request): Promise<Response> {
     const input = inputOf(await readBody(request, this.#options.bodyBytes ?? 4 * 1024 * 1024));
     const { chatId } = input;
-    const no = await this.#refused(request, { type: "send", chatId });
-    if (no !== null) return no;
-    const { runId, created } = await this.#start(input, askOf(input, request.headers.get("idempotency-key")));
+    const verdict = await this.#allowed(request, { type: "start", chatId });
+    if (verdict instanceof Response) return verdict;
+    const ask = askOf(input, request.headers.get("idempotency-key"));
+    const { runId, created } = await this.#start(input, ask, verdict);
     const entries = created ? [] : await this.#app.get(runId).entries();
     return this.#stream(request, runId, new Recorded(entries, input));
   }
 
   async watch(request: Request, place: Place): Promise<Response> {
-    const { chatId } = place;
-    const no = await this.#refused(request, { type: "watch", chatId });
-    if (no !== null) return no;
+    const verdict = await this.#allowed(request, { type: "stream", ...aboutOf(place) });
+    if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
-    const entries = runId === null ? [] : await unlessMissing(this.#app.get(runId).entries(), []);
+    const entries = runId === null ? [] : await this.#entriesOf(runId, place.chatId);
     // A client that names the run has a part of the answer, and gets the rest at any time.
     const isThere = place.run === null ? this.#isUnderWay(entries) : entries.length > 0;
     if (runId === null || !isThere) return new Response(null, { status: 204 });
@@ -144,10 +158,11 @@ class Chat {
   }
 
   async stop(request: Request, place: Place): Promise<Response> {
-    const no = await this.#refused(request, { type: "stop", chatId: place.chatId });
-    if (no !== null) return no;
+    const verdict = await this.#allowed(request, { type: "cancel", ...aboutOf(place) });
+    if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
-    if (runId !== null) await unlessMissing(this.#app.cancel(runId, "stopped by its user"), null);
+    if (runId !== null && (await this.#entriesOf(runId, place.chatId)).length > 0)
+      await unlessMissing(this.#app.cancel(runId, "stopped by its user"), null);
     return new Response(null, { status: 204 });
   }
 
@@ -155,10 +170,20 @@ class Chat {
     return run === null ? this.#turns.last(chatId) : this.#turns.find(chatId, run);
   }
 
-  async #start(input: ChatInput, ask: Ask): Promise<{ readonly runId: string; readonly created: boolean }> {
+  async #start(
+    input: ChatInput,
+    ask: Ask,
+    { scope }: { readonly scope?: string },
+  ): Promise<{ readonly runId: string; readonly created: boolean }> {
+    const claims = new Claims(input);
+    const rounds = await this.#roundsOf(input.chatId, claims.messageIds);
+    claims.assertMade(rounds);
     const { runId, guessed } = await this.#turns.add(ask, (run) => this.#progressOf(run));
     const start = async (id: string) => {
-      const { created } = await this.#app.start(this.#options.workflow, input, { id });
+      // A repeated request must have the same input, whatever its run and later ones have recorded since.
+      const at = rounds.findIndex((round) => round.runId === id);
+      const trusted = claims.trusted(at === -1 ? rounds : rounds.slice(0, at));
+      const { created } = await this.#app.start(this.#options.workflow, trusted, { id, scope });
       return { runId: id, created };
     };
     try {
@@ -169,6 +194,27 @@ class Chat {
       // Not a repetition, then.
       return start((await this.#turns.add(ask, null)).runId);
     }
+  }
+
+  /** The runs of a chat that wrote one of these messages, in their order. */
+  async #roundsOf(chatId: string, messageIds: ReadonlySet<unknown>): Promise<readonly Round[]> {
+    if (messageIds.size === 0) return [];
+    const runs = (await this.#turns.runs(chatId)).slice(-mostRounds);
+    const rounds = runs.map(async (runId): Promise<Round> => {
+      const { messageId, parts } = new Recorded(await this.#entriesOf(runId, chatId));
+      return { runId, messageId, parts };
+    });
+    return (await Promise.all(rounds)).filter(
+      ({ messageId, parts }) => parts.length > 0 && messageIds.has(messageId),
+    );
+  }
+
+  /** What a run recorded, if it is there and its input says that it is of this chat. */
+  async #entriesOf(runId: string, chatId: string): Promise<readonly Entry[]> {
+    const entries = await unlessMissing(this.#app.get(runId).entries(), []);
+    const first = entries[0];
+    const input = first !== undefined && "input" in first ? (first.input as Partial<ChatInput> | null) : null;
+    return (input?.chatId ?? chatId) === chatId ? entries : [];
   }
 
   async #progressOf(runId: string): Promise<Progress> {
@@ -196,20 +242,32 @@ class Chat {
     return !isOver || this.#app.world.now() - last.at < (this.#options.graceMs ?? 60_000);
   }
 
-  async #refused(request: Request, action: ChatAction): Promise<Response | null> {
+  /** What the request may use, or the response that refuses it. */
+  async #allowed(
+    request: Request,
+    about: Omit<ChatAction, "workflow">,
+  ): Promise<Response | { readonly scope?: string }> {
     // A page of another origin must not act for its visitor.
-    if (action.type !== "watch" && isForeign(request)) return refused(403);
-    const { authorize = () => false } = this.#options;
-    // Only `true` allows, whatever an untyped hook returns.
+    if (about.type !== "stream" && isForeign(request)) return refused(403);
+    const { authorize = () => false, workflow } = this.#options;
+    const action: ChatAction = { ...about, workflow };
+    // Only `true` or a scope allows, whatever an untyped hook returns.
     const verdict: unknown = await authorize(request, action);
-    if (verdict === true) return null;
+    if (verdict === true) return {};
     if (verdict instanceof Response) return verdict;
+    const { scope } = Object(verdict) as { readonly scope?: unknown };
+    if (typeof scope === "string" && scope !== "") return { scope };
     if (verdict !== false)
       this.#app.world.warn(
         `chat: authorize returned ${kindOf(verdict)} for "${action.type}" of chat ${JSON.stringify(action.chatId)}, so the request was refused. Return true to allow it.`,
       );
     return refused(403);
   }
+}
+
+/** What an action on an answer names. */
+function aboutOf({ chatId, run }: Place): Pick<ChatAction, "chatId" | "runId"> {
+  return run === null ? { chatId } : { chatId, runId: run };
 }
 
 /** What a value is, without the value: it may be a session or a user. */

@@ -70,6 +70,14 @@ export class Recorded {
     return parts.length < count ? null : parts.slice(0, count);
   }
 
+  /** The parts that the run itself has written, in its latest attempt. */
+  get parts(): readonly Part[] {
+    const { attempt } = this;
+    return this.#chunks
+      .filter((entry) => entry.attempt === attempt)
+      .flatMap(({ chunks }) => chunks.flatMap((chunk) => partsOf(chunk as PartChunk)));
+  }
+
   /** The parts that the continued message had before. */
   prior(knowsApprovals: boolean): readonly Part[] {
     return this.continued === null ? [] : priorParts(this.continued, knowsApprovals);

@@ -48,14 +48,20 @@ export class Turns {
       if ((await journal.record(`turn ${number}`, () => runId)) === runId) return { runId, guessed: false };
   }
 
+  /** The runs of a chat. Their ids follow from the chat, so a list that was changed names no run of another one. */
+  async runs(chatId: string): Promise<readonly string[]> {
+    const own = `chat-${fingerprint(chatId)}-`;
+    return runsIn(await this.#open(chatId)).filter((runId) => String(runId).startsWith(own));
+  }
+
   /** The run of the last turn, or `null`. */
   async last(chatId: string): Promise<string | null> {
-    return runsIn(await this.#open(chatId)).at(-1) ?? null;
+    return (await this.runs(chatId)).at(-1) ?? null;
   }
 
   /** This run, if it belongs to the chat. */
   async find(chatId: string, runId: string): Promise<string | null> {
-    return runsIn(await this.#open(chatId)).includes(runId) ? runId : null;
+    return (await this.runs(chatId)).includes(runId) ? runId : null;
   }
 
   #open(chatId: string): Promise<Journal> {
