@@ -12,6 +12,7 @@ import {
 import { hostileEdits } from "../../packages/core/test/journal/support/hostile-edits.ts";
 import { forge } from "../../packages/http/test/support/forgery.ts";
 import { attackTenant } from "../../packages/http/test/support/tenants.ts";
+import { attackTwoTenants } from "./two-tenants.ts";
 
 export interface Attack {
   readonly name: string;
@@ -49,6 +50,12 @@ export const attacks: readonly Attack[] = [
       const { sequences, statuses, problems } = await attackTenant({ sequences: count, seed });
       return { tried: sequences, ends: statuses, problems };
     },
+  },
+  {
+    name: "two-tenants",
+    about: "sequences of a hostile tenant over every route of HTTP and dashboard, and every tool of MCP",
+    count: 5_000,
+    run: attackTwoTenants,
   },
   {
     name: "bodies",

@@ -12,6 +12,14 @@ const inMemory = { test: "packages/core/test/adapters/memory.test.ts", because }
 
 export const plantedInLimits: readonly PlantedBug[] = [
   {
+    name: "key-of-another-run",
+    breaks: "flow.7",
+    find: "if (state.summary.workflow === workflow && entries.some(has)) return;",
+    replace: "if (state.summary.workflow === workflow || entries.some(has)) return;",
+    why: "A start is answered with the run that a column of the storage names.",
+    seenBy: { test: "packages/core/test/runs/owners.test.ts", because },
+  },
+  {
     name: "begins-before-its-time",
     breaks: "flow.1",
     find: "    if (early > 0 && journal.state.end === null) {",

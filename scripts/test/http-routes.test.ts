@@ -27,7 +27,7 @@ function cells(text: string, heading: string): string[] {
 }
 
 const actionNames =
-  /`(start|read|tokens|list|stream|fork|cancel|delete|purge|send|report|pause|unpause|retry|schedules|schedule|describe)`/g;
+  /`(start|read|tokens|list|overview|stream|fork|cancel|delete|purge|send|report|pause|unpause|retry|schedules|schedule|describe)`/g;
 
 interface Operation {
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];
@@ -106,7 +106,8 @@ async function asked({ method, path, text }: Route): Promise<string[]> {
   await response.body?.cancel();
   expect(cells(text, "Status")).toContain(String(response.status));
   expect(response.status).toBeLessThan(300);
-  return actions.map(({ type }) => type);
+  // Lists ask for each row.
+  return [...new Set(actions.map(({ type }) => type))];
 }
 
 it("lists the codes of the package with their statuses", () => {

@@ -50,6 +50,7 @@ export interface Service {
   readonly streams: { open: number };
 }
 
+/** The options of a handler with all defaults. */
 export function serviceOf(app: App, options: HandlerOptions): Service {
   assertOptions(options, "basePath authorize limits onError waitUntil answerMs keepAliveMs", "createHandler");
   expectApp(app);

@@ -16,6 +16,7 @@ import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
 
+/** One method of a path: the permission that it needs, and what it does. */
 export interface Route {
   /** The permission, to which the names in the path are added; `null` for the holder of a token. */
   readonly asks: Pick<Action, "type" | "change"> | null;
@@ -45,6 +46,7 @@ const forked = ["forkId", "edits", "waits", "topic"] as const;
 /** The one route without `authorize`: the token is the permission. */
 export const byToken = "resume/{token}";
 
+/** All routes of the handler. */
 export const routes: Routes<Route> = [
   [
     "runs",

@@ -12,8 +12,8 @@
  * flow.5. A run that has taken its rate records `begun` before its code is called: one append, only under a rate. So a
  *     driver that takes it over asks for no further turn. A process that dies between the two loses what it took, and the
  *     run asks again: the limit is never exceeded.
- * flow.7. The run that the storage returns for a key is used only if its own journal has the key, and `mayJoin` allows it.
  * flow.6. A run whose deadline comes before its time or its turn is due at its deadline: it fails then, and begins nothing.
+ * flow.7. The run that the storage returns for a key is used only if its own journal has the key, and `mayJoin` allows it.
  */
 
 import type { Definition } from "../engine/definition.ts";

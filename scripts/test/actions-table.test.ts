@@ -1,0 +1,21 @@
+/** docs/security.md has a row for every route and tool, made from the routers. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { actionsTable, withActions } from "../lib/actions-table.ts";
+import { root } from "../lib/workspace.ts";
+
+it("has the actions of today; npm run docs:reference writes them", () => {
+  const page = readFileSync(join(root, "docs", "security.md"), "utf8");
+  expect(page).toBe(withActions(page));
+});
+
+it("has an action for every route and tool, except answers by token and the exchange of the token", () => {
+  const rows = actionsTable().trim().split("\n").slice(2);
+  const without = rows.filter((row) => !/\| `[a-z]+`/.test(row.replace(/^\| \w+ \| `[^`]*`/, "")));
+  expect(without.map((row) => /`([^`]*)`/.exec(row)?.[1])).toEqual([
+    "GET /resume/{token}",
+    "POST /resume/{token}",
+    "POST /api/session",
+  ]);
+});
