@@ -85,7 +85,7 @@ export interface StartOptions extends RunOptions {
   readonly scope?: string | undefined;
   /**
    * Called with the id of the run that has the key of `singleton` or `debounce`, before that run is returned or moved.
-   * What it throws refuses the start, which then has changed nothing.
+   * An error that it throws refuses the start, which then has changed nothing.
    */
   readonly mayJoin?: ((runId: string) => void | Promise<void>) | undefined;
 }

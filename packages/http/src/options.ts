@@ -104,7 +104,7 @@ export function assertOpen({ authorize }: Service): Authorize {
   );
 }
 
-/** What an allowed request may use. */
+/** Permission, with the scope of the request. */
 export interface Allowed {
   /** The keys that the request names are keys of this scope. */
   readonly scope?: string;
@@ -134,7 +134,7 @@ export async function mayDo({ authorize }: Service, request: Request, action: Ac
   return allowedBy(await authorize?.(request, action)) !== null;
 }
 
-/** Those of the rows that a request may read. */
+/** The rows that a request may read. */
 export async function readable<Row extends { readonly runId: string; readonly workflow: string }>(
   service: Service,
   request: Request,

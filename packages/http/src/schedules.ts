@@ -22,7 +22,7 @@ export async function listSchedules(service: Service, { request, url }: Call): P
   return json(200, { schedules: await readableSchedules(service, request, schedules), next });
 }
 
-/** Those of the schedules that a request may read. */
+/** The schedules that a request may read. */
 export async function readableSchedules(
   service: Service,
   request: Request,

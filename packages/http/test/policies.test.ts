@@ -87,7 +87,7 @@ describe("tenants by workflow", () => {
       await app.start(id, "data", { id: `${id}-1`, singleton: "k" });
       await stopped(app, `${id}-1`);
     }
-    await app.schedule("theirs-daily", theirs as never, { cron: "0 0 * * *", input: 1 } as never);
+    await app.schedule("theirs-daily", theirs, { cron: "0 0 * * *", input: 1 });
     const as = { "x-workflows": "mine" };
     for (const [path, body] of [
       ["/runs", { workflow: "theirs" }],

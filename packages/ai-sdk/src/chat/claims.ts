@@ -4,7 +4,7 @@
  *
  * claims.1. An approved call is one that a run of the message recorded: the same tool, call id and input, and a question
  *     under this approval id.
- * claims.2. What a tool of the server returned comes from the record. A call that has returned is not executed again.
+ * claims.2. Outcomes of tools of the server come from the record. A call that has returned is not executed again.
  * claims.3. A call without a recorded outcome or question is one of a tool of the client, whose result is the client's input.
  * claims.4. If the runs of a message are gone, the chat continues without approvals.
  *

@@ -117,7 +117,7 @@ const changed = {
   message: "The answer is no longer what this client has seen. Load it from its beginning.",
 };
 
-/** Runs of a chat that are looked through for the calls of a message: the latest ones. */
+/** The latest runs of a chat, as many as are read to find the calls of a message. */
 const mostRounds = 100;
 
 class Chat {

@@ -17,21 +17,23 @@ import type { Tool } from "./protocol.ts";
 const mostRows = 300;
 const statuses = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 
+/** The actions of tools that do not read one run. */
+const asks: Readonly<Record<string, Tool["asks"]>> = {
+  list_runs: "list",
+  list_waits: "list",
+  explain_error: "describe",
+};
+
 export function readers(session: Session, now: () => number): Tool[] {
   const reader = (
     name: string,
     description: string,
     inputSchema: Tool["inputSchema"],
     call: (session: Session, args: Args, now: number) => Promise<Plain>,
-    asks: Tool["asks"] = "read",
-  ): Tool => ({
-    name,
-    description,
-    inputSchema,
-    asks,
-    readOnly: true,
-    call: (args) => call(session, args, now()),
-  });
+  ): Tool => {
+    const about = { name, description, inputSchema, asks: asks[name] ?? "read", readOnly: true };
+    return { ...about, call: (args) => call(session, args, now()) };
+  };
   const one = schemaOf({ run: runSchema }, "run");
   return [
     reader(
@@ -39,7 +41,6 @@ export function readers(session: Session, now: () => number): Tool[] {
       "Lists runs, newest first. Blocked and failed runs need attention.",
       listSchema,
       listRuns,
-      "list",
     ),
     reader(
       "show_run",
@@ -58,7 +59,6 @@ export function readers(session: Session, now: () => number): Tool[] {
       "Lists open waits for answers, those that expire first before others: the question, and the JSON Schema of the answer. Of one run, or of all runs by pages.",
       waitsSchema,
       listWaits,
-      "list",
     ),
     reader(
       "diff_runs",
@@ -83,7 +83,6 @@ export function readers(session: Session, now: () => number): Tool[] {
       "Explains an error code: what happened, and the way out.",
       schemaOf({ code: { type: "string" } }, "code"),
       async (_session, { code }) => plain(tableOf(errorsPage()).find((row) => row.code === code) ?? null),
-      "describe",
     ),
   ];
 }

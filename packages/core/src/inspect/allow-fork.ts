@@ -4,8 +4,8 @@
  */
 
 import type { Action } from "../ports/policy.ts";
-import type { Run } from "../run.ts";
 import type { ForkOptions } from "../runs/fork.ts";
+import type { EditedCalls } from "../runs/reader.ts";
 
 /**
  * Asks for `fork` before anything is read, and then for what the edits of the fork are: `resume` for answers, also those
@@ -13,7 +13,7 @@ import type { ForkOptions } from "../runs/fork.ts";
  * refuse. Resolves with the options to fork with.
  */
 export async function allowFork(
-  run: Pick<Run, "id" | "editedCalls">,
+  run: { readonly id: string; editedCalls(names: readonly string[]): Promise<EditedCalls> },
   options: ForkOptions,
   ask: (action: Action) => Promise<unknown>,
 ): Promise<ForkOptions> {

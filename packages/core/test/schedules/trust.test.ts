@@ -51,7 +51,7 @@ describe("with encryption, a changed row starts and ends nothing", () => {
       pending: { at: 0, runId: "daily-19700101T000000Z", cancels: null },
     }),
     "another workflow's input": (text) => ({ ...text, input: { to: "attacker" }, isSealed: false }),
-    "no seal": ({ seal: _, ...text }) => ({ ...text, after: 0 }),
+    "no seal": (text) => ({ ...text, after: 0, seal: undefined }),
     "an empty seal": (text) => ({ ...text, after: 0, seal: "" }),
     "an overlap": (text) => ({ ...text, overlap: "cancel", after: 0 }),
     "a pause that ends": (text) => ({ ...text, paused: false, after: 0 }),
