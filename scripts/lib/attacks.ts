@@ -10,6 +10,7 @@ import {
   type Tried,
 } from "../../packages/http/test/support/random-attacks.ts";
 import { hostileEdits } from "../../packages/core/test/journal/support/hostile-edits.ts";
+import { rowEdits } from "../../packages/core/test/journal/support/row-edits.ts";
 import { forge } from "../../packages/http/test/support/forgery.ts";
 import { attackTenant } from "../../packages/http/test/support/tenants.ts";
 import { attackTwoTenants } from "./two-tenants.ts";
@@ -32,6 +33,12 @@ export const attacks: readonly Attack[] = [
       const { accepted, ...ends } = await hostileEdits(count, seed);
       return { tried: count, ends, problems: accepted };
     },
+  },
+  {
+    name: "rows",
+    about: "edits of rows beside sealed journals, such as heads, keys and schedules",
+    count: 10_000,
+    run: rowEdits,
   },
   {
     name: "tokens",
