@@ -157,7 +157,7 @@ export async function toNextStop(
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
-      drive: (child, by) => advanceChild(host, child, by),
+      drive: (child, by) => advanceChild(host, journal, child, by),
       spawn: (request, by) => spawnRun(host, journal, request, by),
       wake: (runId) => wake(host, runId, driver),
     });
@@ -169,7 +169,12 @@ export async function toNextStop(
 }
 
 /** Creates a child run if it is missing, and advances it. */
-async function advanceChild(host: Host, child: ChildRun, by: Driver): ReturnType<Children["drive"]> {
+async function advanceChild(
+  host: Host,
+  parent: RunJournal,
+  child: ChildRun,
+  by: Driver,
+): ReturnType<Children["drive"]> {
   // A child goes with the run that waits for it.
   const driver = { ...by, versions: undefined, waits: false };
   const { runId, definition, input, childOf, life } = child;
@@ -183,7 +188,8 @@ async function advanceChild(host: Host, child: ChildRun, by: Driver): ReturnType
   // Another run has the id of the child, and `create` refuses it.
   if (journal !== known && journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
   if (journal === null && (await child.isNeeded?.()) === false) return "ending";
-  const given = { id: runId, childOf, takeLease: true };
+  const { scope } = parent.state.summary;
+  const given = { id: runId, childOf, scope, takeLease: true };
   const run = known ?? (await create(host, definition, decode(input, `input of run ${runId}`), given));
   const outcome = await advance(host, definition, run, driver);
   const { unneeded } = (run instanceof RunJournal ? run : run.journal).state;
@@ -255,7 +261,9 @@ async function spawnRun(
   try {
     assertOneOf(where, "onParentEnd", onParentEnd, ["leave", "cancel"]);
     assertOneOf(where, "ifExists", ifExists, ["fail", "keep"]);
-    await recordSpawned(host, request, { id: child, spawnedBy: { runId: parent.runId, key, ...policy } }, by);
+    const { scope } = parent.state.summary;
+    const spawnedBy = { runId: parent.runId, key, ...policy };
+    await recordSpawned(host, request, { id: child, spawnedBy, scope }, by);
     return { kind: "spawn.started", key, after, child };
   } catch (cause) {
     if (!DurableError.is(cause) || !final.split(" ").includes(cause.code)) throw cause;
@@ -277,7 +285,7 @@ function assertOneOf(where: string, name: string, given: unknown, words: readonl
 async function recordSpawned(
   host: Host,
   { definition, input, options }: SpawnRequest,
-  run: { readonly id: string; readonly spawnedBy: SpawnedBy },
+  run: { readonly id: string; readonly spawnedBy: SpawnedBy; readonly scope: string | undefined },
   { role }: Driver,
 ): Promise<void> {
   // The run is due at once, and this worker or another one takes it.

@@ -79,7 +79,7 @@ export async function forkOf(
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);
-  const { tags } = parent.state.summary;
+  const { tags, scope } = parent.state.summary;
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
   const asked = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
@@ -104,6 +104,7 @@ export async function forkOf(
     parent: parentId,
     label,
     ...(tags === undefined ? {} : { tags }),
+    ...(scope === undefined ? {} : { scope }),
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),

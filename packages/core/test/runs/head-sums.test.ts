@@ -214,3 +214,21 @@ test.each([
 ])("a price that is none is refused: %j", (wrong, message) => {
   expect(() => createApp({ workflows: [], prices: wrong as never })).toThrow(message);
 });
+
+test("forks, children and spawned runs have the scope of their run, over chapters, too", async () => {
+  const world = virtualWorld();
+  const below = durable("below", (ctx) => ctx.step("s", () => 1));
+  const above = durable("above-all", async (ctx, n: number): Promise<number> => {
+    await ctx.child(below, undefined);
+    await ctx.spawn(below, undefined, { id: `spawned-${n}`, ifExists: "keep" });
+    return n < 2 ? ctx.continueAs(n + 1) : n;
+  });
+  const app = createApp({ workflows: [above, below], storage: new MemoryStorage(), world });
+  await world.run(app.start(above, 1, { id: "r", scope: "tenant-1" }).then((run) => run.result()));
+  await world.run(app.fork(above, "r", { from: "below" }).then((run) => run.result()));
+  await world.run(app.run(below, undefined, { id: "free" }));
+  const scopes = (await app.list({})).runs.map(({ runId, scope }) => [runId, scope] as const);
+  expect(scopes.length).toBeGreaterThanOrEqual(6);
+  for (const [runId, scope] of scopes)
+    expect([runId, scope]).toEqual([runId, runId === "free" ? undefined : "tenant-1"]);
+});
