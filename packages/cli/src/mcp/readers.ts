@@ -24,13 +24,11 @@ const asks: Readonly<Record<string, Tool["asks"]>> = {
   explain_error: "describe",
 };
 
+type Schema = Tool["inputSchema"];
+type Read = (session: Session, args: Args, now: number) => Promise<Plain>;
+
 export function readers(session: Session, now: () => number): Tool[] {
-  const reader = (
-    name: string,
-    description: string,
-    inputSchema: Tool["inputSchema"],
-    call: (session: Session, args: Args, now: number) => Promise<Plain>,
-  ): Tool => {
+  const reader = (name: string, description: string, inputSchema: Schema, call: Read): Tool => {
     const about = { name, description, inputSchema, asks: asks[name] ?? "read", readOnly: true };
     return { ...about, call: (args) => call(session, args, now()) };
   };
