@@ -155,8 +155,9 @@ const answers: readonly PlantedBug[] = [
   {
     name: "acknowledged-before-written",
     breaks: "resume.3",
-    find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : uncheckedRefusal(journal, answer, host.world.now());',
-    replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
+    find: 'const { kind } = await journal.append([fact], { outside: true });\n      if (kind === "landed") placed = now("accepted");',
+    replace:
+      'void journal.append([fact], { outside: true }).catch(() => {});\n      placed = now("accepted");',
     why: "A delivered answer is acknowledged while its append is in flight.",
   },
   {

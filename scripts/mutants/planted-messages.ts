@@ -97,7 +97,7 @@ export const plantedInMessages: readonly PlantedBug[] = [
   {
     name: "message-after-the-end",
     breaks: "send.2",
-    find: 'if (end !== null) return "ended";',
+    find: 'if (end !== null) return { status: "ended", repeated: false };',
     replace: "",
     why: "A message is appended to a run that has ended.",
   },

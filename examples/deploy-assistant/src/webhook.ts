@@ -155,7 +155,8 @@ async function start({ app, people = anybody, senderLimit }: WebhookParts, email
     body,
     ...(people.listed && { approvers: people.approversOf(sender) }),
   };
-  return startOnce(app, { workflow: workflowName, input, id });
+  const { runId, repeated } = await startOnce(app, { workflow: workflowName, input, id });
+  return { status: repeated ? "duplicate" : "started", runId };
 }
 
 /** Offers the reply to the waits of a source's tokens; `null` when none of the tokens is valid. */

@@ -31,7 +31,8 @@ test("send records a message once, and says what became of it", async () => {
   expect(await project.json(["send", "mail-1", "note", '{"n":1}', "--id", "a"])).toMatchObject({
     runId: "mail-1",
     topic: "note",
-    status: "duplicate",
+    status: "accepted",
+    repeated: true,
   });
   const other = await project.cli(["send", "mail-1", "note", '{"n":2}', "--id", "a"]);
   expect(other).toMatchObject({ code: 4 });

@@ -94,15 +94,15 @@ export interface StartOptions extends RunOptions {
 export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = MessageSchemas> {
   /** The id of the run. */
   readonly id: string;
-  /** True on the handle whose `start` recorded the run; false when a run of this id existed. */
-  readonly created: boolean;
+  /** True on the handle of a `start` that found a run of this id. */
+  readonly repeated: boolean;
   readonly #host: Host;
   /** The drive that this process started, until `result()` has used its outcome. */
   #driving: Promise<Driven> | null;
 
-  constructor(id: string, parts: { host: Host; driving?: Promise<Driven>; created?: boolean }) {
+  constructor(id: string, parts: { host: Host; driving?: Promise<Driven>; repeated?: boolean }) {
     this.id = id;
-    this.created = parts.created ?? false;
+    this.repeated = parts.repeated ?? false;
     this.#host = parts.host;
     this.#driving = parts.driving ?? null;
   }
@@ -331,11 +331,12 @@ export async function start(
   const start = startOf(given);
   const options = { id, deadline, tags, scope, mayJoin, isNew: true, takeLease, start };
   const leased = await create(host, definition, input, options);
-  const { journal, created } = leased;
-  if (!takeLease) return new Run(journal.runId, { host, created });
+  const { journal } = leased;
+  const repeated = !leased.created;
+  if (!takeLease) return new Run(journal.runId, { host, repeated });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);
-  return new Run(journal.runId, { host, driving, created });
+  return new Run(journal.runId, { host, driving, repeated });
 }
 
 /** It is part of keys, and heads show it. */

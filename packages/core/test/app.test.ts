@@ -48,7 +48,7 @@ describe("a start that leaves the driving to others", () => {
     const on = lab();
     const app = createApp({ workflows: [flow], ...on });
     const run = await app.start("left", "x", { id: "r", drive: false });
-    expect(run.created).toBe(true);
+    expect(run.repeated).toBe(false);
     await on.world.advance(60_000);
     expect(bodies).toEqual([]);
     expect(await batchesOf(on)).toHaveLength(1);
@@ -60,7 +60,7 @@ describe("a start that leaves the driving to others", () => {
     const on = lab();
     const first = await flow.with(on).start("x", { id: "r", drive: false });
     const again = await flow.with(on).start("x", { id: "r", drive: false });
-    expect([first.created, again.created]).toEqual([true, false]);
+    expect([first.repeated, again.repeated]).toEqual([false, true]);
     const other = flow.with(on).start("y", { id: "r", drive: false });
     expect(await failureOf(other)).toMatchObject({ code: "input-mismatch" });
     expect(await on.world.run(again.result())).toBe(2);
@@ -177,8 +177,8 @@ describe("delete", () => {
 
   test("H44 a deleted run takes no answer, also while a fork still reads its journal", async () => {
     const { app, world, token } = await deletedWithFork();
-    expect(await world.run(app.resume(token, "late"))).toEqual({ status: "unknown" });
-    expect(await world.run(app.deliver(token, "late"))).toEqual({ status: "unknown" });
+    expect(await world.run(app.resume(token, "late"))).toEqual({ status: "unknown", repeated: false });
+    expect(await world.run(app.deliver(token, "late"))).toEqual({ status: "unknown", repeated: false });
   });
 
   test("a run that is deleted while it is driven stops, starts no further work, and is not made anew", async () => {

@@ -10,11 +10,9 @@ import { toJson } from "./to-json.ts";
 
 const replies: Readonly<Record<SendStatus, readonly [http: number, text: string]>> = {
   accepted: [202, ""],
-  duplicate: [200, ""],
   conflict: [409, "A message with this id and other content was sent before."],
   invalid: [422, "The message does not fit its topic."],
   ended: [410, "The run has ended."],
-  unknown: [404, "There is no such run."],
 };
 
 export async function sendMessage(service: Service, { request, runId, params }: Call): Promise<Response> {
@@ -23,10 +21,11 @@ export async function sendMessage(service: Service, { request, runId, params }: 
   if (!("payload" in members))
     throw new HttpError("invalid-body", '"payload" is missing: it is the message.');
   const result = await service.app.send(runId, topic, members["payload"], { id: textIn(members, "id") });
-  const { status, issues } = result;
+  const { status, repeated, issues } = result;
   const [http, message] = replies[status];
-  return json(http, {
+  return json(http === 202 && repeated ? 200 : http, {
     status,
+    repeated,
     ...(issues === undefined ? {} : { issues }),
     ...(message === "" ? {} : { error: { code: status, message } }),
   });

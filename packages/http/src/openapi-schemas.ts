@@ -141,9 +141,12 @@ const entry = {
   required: ["kind", "seq", "at", "outside"],
 } as const;
 
+const repeated = { type: "boolean", description: "This id was used before" } as const;
+
 const resumed = object(
   {
     status: { type: "string", enum: ["accepted", "duplicate", "expired", "invalid", "unknown"] },
+    repeated,
     runId,
     issues: text,
     error: problem,
@@ -153,7 +156,8 @@ const resumed = object(
 
 const sent = object(
   {
-    status: { type: "string", enum: ["accepted", "duplicate", "conflict", "invalid", "ended", "unknown"] },
+    status: { type: "string", enum: ["accepted", "conflict", "invalid", "ended"] },
+    repeated,
     issues: text,
     error: problem,
   },
@@ -258,7 +262,7 @@ export const schemas: Part = {
   Started: object({
     runId,
     status: { $ref: "#/components/schemas/RunStatus" },
-    created: { type: "boolean", description: "False when a run of this id existed" },
+    repeated: { type: "boolean", description: "True when a run of this id existed" },
   }),
   RunPage: object({ runs: { type: "array", items: runHead }, next: orNull(text) }),
   Outcome: outcome,

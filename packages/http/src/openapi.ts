@@ -180,7 +180,6 @@ const sendMessage = {
   responses: {
     200: answer("Sent before, with the same id and content", "Sent"),
     202: answer("Recorded", "Sent"),
-    404: answer("No such run", "Sent"),
     409: answer("A message with this id and other content was sent before", "Sent"),
     410: answer("The run has ended", "Sent"),
     422: answer("The message does not fit its topic: `issues` says why", "Sent"),

@@ -7,7 +7,7 @@ import type { Json } from "./to-json.ts";
 /** A run is recorded and continues in the background. */
 export function accepted(
   { basePath }: Service,
-  body: { readonly runId: string; readonly status: string; readonly created?: boolean },
+  body: { readonly runId: string; readonly status: string; readonly repeated?: boolean },
 ): Response {
   return json(202, body, { location: `${basePath}/runs/${body.runId}` });
 }

@@ -123,7 +123,8 @@ export async function answerWait(
   if (result !== null) return result;
   const running = resuming.catch(onError);
   waitUntil?.(running);
-  return app.deliver(token, value, options);
+  // The answer that is recorded by now may be the one of this request.
+  return { ...(await app.deliver(token, value, options)), repeated: false };
 }
 
 interface ReplyText {
@@ -140,10 +141,11 @@ const replyTexts: Readonly<Record<ResumeStatus, ReplyText>> = {
   unknown: { http: 404, title: "Not found", text: "There is nothing to answer here." },
 };
 
-function reply({ status, outcome, issues }: ResumeResult): Response {
+function reply({ status, repeated, outcome, issues }: ResumeResult): Response {
   const { http, text } = replyTexts[status];
   return json(http, {
     status,
+    repeated,
     ...(outcome === undefined ? {} : { runId: outcome.runId }),
     ...(issues === undefined ? {} : { issues }),
     ...(http === 200 ? {} : { error: { code: status, message: text } }),

@@ -48,8 +48,8 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   const given = { id, tags, scope, mayJoin, ...options };
   const run = await asBody(app.start(workflow, members["input"], given), options);
   const isPlain = Object.keys(options).length === 0;
-  const status = run.created && isPlain ? "running" : (await run.outcome()).status;
-  return accepted(service, { runId: run.id, status, created: run.created });
+  const status = !run.repeated && isPlain ? "running" : (await run.outcome()).status;
+  return accepted(service, { runId: run.id, status, repeated: run.repeated });
 }
 
 const listed = "workflow status parent version createdAfter createdBefore q waiting limit cursor".split(" ");

@@ -51,7 +51,6 @@ async function named({ limits }: Service, { request, params }: Call): Promise<st
 
 export async function deleteSchedule(service: Service, call: Call): Promise<Response> {
   const name = await named(service, call);
-  await service.app.schedules.get(name);
   await service.app.schedules.delete(name);
   return json(200, { name, deleted: true });
 }
@@ -66,5 +65,5 @@ export async function resumeSchedule(service: Service, call: Call): Promise<Resp
 
 export async function triggerSchedule(service: Service, call: Call): Promise<Response> {
   const run = await service.app.schedules.trigger(await named(service, call));
-  return accepted(service, { runId: run.id, status: "running", created: run.created });
+  return accepted(service, { runId: run.id, status: "running", repeated: run.repeated });
 }

@@ -91,12 +91,13 @@ export async function webhookRunId(name: string, id: string): Promise<string> {
 
 /** The result of `startOnce`. */
 export interface StartedOnce {
-  readonly status: "started" | "duplicate";
   readonly runId: string;
+  /** The message came before, and its run exists. */
+  readonly repeated: boolean;
 }
 
 /**
- * Starts a run under an id that names its message. A second call is a `duplicate`, even if the input differs.
+ * Starts a run under an id that names its message. A second call is `repeated`, even if the input differs.
  */
 export async function startOnce(
   app: Pick<App, "start">,
@@ -104,9 +105,9 @@ export async function startOnce(
 ): Promise<StartedOnce> {
   try {
     const run = await app.start(workflow, input, { id });
-    return { status: run.created ? "started" : "duplicate", runId: run.id };
+    return { runId: run.id, repeated: run.repeated };
   } catch (error) {
     if (!DurableError.is(error, "input-mismatch")) throw error;
-    return { status: "duplicate", runId: id };
+    return { runId: id, repeated: true };
   }
 }

@@ -9,11 +9,11 @@ test("a message is recorded once, and the run goes on with it", async () => {
   await stopped(app, "m");
   const send = async (payload: unknown, id: string): Promise<unknown> =>
     (await post("/runs/m/messages/note", { payload, id })).json();
-  expect(await send(1, "a")).toEqual({ status: "accepted" });
-  expect(await send(1, "a")).toEqual({ status: "duplicate" });
+  expect(await send(1, "a")).toEqual({ status: "accepted", repeated: false });
+  expect(await send(1, "a")).toEqual({ status: "accepted", repeated: true });
   expect(await send(2, "a")).toMatchObject({ status: "conflict", error: { code: "conflict" } });
   expect(await send("x", "b")).toMatchObject({ status: "invalid", issues: expect.any(String) });
-  expect(await send(2, "c")).toEqual({ status: "accepted" });
+  expect(await send(2, "c")).toEqual({ status: "accepted", repeated: false });
   expect(await run.result()).toEqual([1, 2]);
   expect(await send(3, "d")).toMatchObject({ status: "ended" });
   expect(await (await get("/runs/m/report")).json()).toEqual({

@@ -25,7 +25,7 @@ test("a whole conversation over sockets: start, read, confirm page, answer, entr
   const started = await post(`${url}/runs`, { workflow: "review", input: "x", id: "one" });
   expect([started.status, await started.json()]).toEqual([
     202,
-    { runId: "one", status: "running", created: true },
+    { runId: "one", status: "running", repeated: false },
   ]);
   let read: { status: string; waiting: { token: string }[] };
   do read = (await (await fetch(`${url}/runs/one`)).json()) as typeof read;

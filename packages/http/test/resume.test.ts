@@ -13,12 +13,16 @@ test("an answer is taken once; who comes later learns that it was", async () => 
   const { app, post, waiting } = lab();
   const [token] = await waiting("review", "one");
   const first = await post(`/resume/${token}`, { value: { approved: true } });
-  expect([first.status, await first.json()]).toEqual([200, { status: "accepted", runId: "one" }]);
+  expect([first.status, await first.json()]).toEqual([
+    200,
+    { status: "accepted", repeated: false, runId: "one" },
+  ]);
   const second = await post(`/resume/${token}`, { value: { approved: false } });
   expect([second.status, await second.json()]).toEqual([
     409,
     {
       status: "duplicate",
+      repeated: false,
       runId: "one",
       error: { code: "duplicate", message: "This has been answered before." },
     },
@@ -124,7 +128,10 @@ test("an answer is acknowledged when it is durable, not when the run is through"
   });
   const [token] = await waiting("slow", "one");
   const response = await post(`/resume/${token}`, { value: 5 });
-  expect([response.status, await response.json()]).toEqual([200, { status: "accepted", runId: "one" }]);
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { status: "accepted", repeated: false, runId: "one" },
+  ]);
   expect((await post(`/resume/${token}`, { value: 6 })).status).toBe(409);
   expect(kept.length).toBe(1);
   gate.resolve();

@@ -8,7 +8,7 @@ test("POST /runs records a run, GET /runs/:id reads it", async () => {
   const { app, get, post } = lab();
   const started = await post("/runs", { workflow: "echo", input: { a: [1, "x"] }, id: "one" });
   expect(started.status).toBe(202);
-  expect(await started.json()).toEqual({ runId: "one", status: "running", created: true });
+  expect(await started.json()).toEqual({ runId: "one", status: "running", repeated: false });
   expect(started.headers.get("location")).toBe("/runs/one");
   await stopped(app, "one");
   const read = await get("/runs/one");
@@ -40,7 +40,7 @@ test("the same start again is the same run, with another input it is refused", a
   const again = await post("/runs", { workflow: "echo", input: 1, id: "one" });
   expect([again.status, await again.json()]).toEqual([
     202,
-    { runId: "one", status: "completed", created: false },
+    { runId: "one", status: "completed", repeated: true },
   ]);
   const other = await post("/runs", { workflow: "echo", input: 2, id: "one" });
   expect([other.status, await codeOf(other)]).toEqual([409, "input-mismatch"]);

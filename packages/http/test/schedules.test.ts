@@ -37,11 +37,11 @@ test("schedules are paused, resumed, triggered and deleted", async () => {
   expect(await reply(the.get("/schedules/daily"))).toMatchObject([200, { paused: true, next: [] }]);
   expect(await reply(the.post("/schedules/daily/resume"))).toMatchObject([200, { paused: false }]);
   const triggered = await the.post("/schedules/daily/trigger");
-  const { runId, created } = (await triggered.json()) as { runId: string; created: boolean };
-  expect([triggered.status, triggered.headers.get("location"), created]).toEqual([
+  const { runId, repeated } = (await triggered.json()) as { runId: string; repeated: boolean };
+  expect([triggered.status, triggered.headers.get("location"), repeated]).toEqual([
     202,
     `/runs/${runId}`,
-    true,
+    false,
   ]);
   await the.app.sweep();
   await stopped(the.app, runId);

@@ -26,14 +26,14 @@ describe("options of a start over HTTP", () => {
     const at = Date.now() + 3_600_000;
     expect(await start({ id: "a", delay: "1 hour", priority: 5 })).toMatchObject({
       status: 202,
-      body: { runId: "a", status: "suspended", created: true },
+      body: { runId: "a", status: "suspended", repeated: false },
     });
     await start({ id: "b", at: new Date(at).toISOString() });
     const [first, second] = [
       await start({ id: "c", singleton: "k", delay: 60_000 }),
       await start({ id: "d", singleton: "k" }),
     ];
-    expect([first.body["runId"], second.body]).toMatchObject(["c", { runId: "c", created: false }]);
+    expect([first.body["runId"], second.body]).toMatchObject(["c", { runId: "c", repeated: true }]);
     const third = await start({ debounce: { key: "x", wait: "1 hour" } });
     const fourth = await start({ debounce: { key: "x", wait: "1 hour" }, input: 2 });
     expect(fourth.body["runId"]).toBe(third.body["runId"]);

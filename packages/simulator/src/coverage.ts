@@ -154,7 +154,7 @@ const undoing = [
   "a fork of a run that was undone",
 ];
 const messages = [
-  ...["accepted", "duplicate", "ended"].map((status) => `a message ${status}`),
+  ...["accepted", "repeated", "ended"].map((status) => `a message ${status}`),
   "a message that was recorded",
   "a chapter that begins with unread messages",
   "a report in the head",

@@ -49,9 +49,9 @@ async function sendOne(cluster: Cluster, life: ProcessLife, run: RunLog, topic: 
   const tries = process.random.chance(0.3) ? 2 : 1;
   for (let n = 0; n < tries; n++) {
     try {
-      const { status } = await app.send(run.runId, topic, value, { id: sent.id });
-      sent.status = status === "duplicate" ? "accepted" : status;
-      history.meet(`a message ${status}`);
+      const { status, repeated } = await app.send(run.runId, topic, value, { id: sent.id });
+      sent.status = status;
+      history.meet(`a message ${repeated ? "repeated" : status}`);
       history.say(process.name, `sends ${sent.id} to ${run.runId} ${topic}: ${status}`);
     } catch (error) {
       judgeFailure(cluster, process.name, error);

@@ -137,8 +137,8 @@ class Chat {
     const verdict = await this.#allowed(request, { type: "start", chatId });
     if (verdict instanceof Response) return verdict;
     const ask = askOf(input, request.headers.get("idempotency-key"));
-    const { runId, created } = await this.#start(input, ask, verdict);
-    const entries = created ? [] : await this.#app.get(runId).entries();
+    const { runId, repeated } = await this.#start(input, ask, verdict);
+    const entries = !repeated ? [] : await this.#app.get(runId).entries();
     return this.#stream(request, runId, new Recorded(entries, input));
   }
 
@@ -174,7 +174,7 @@ class Chat {
     input: ChatInput,
     ask: Ask,
     { scope }: { readonly scope?: string },
-  ): Promise<{ readonly runId: string; readonly created: boolean }> {
+  ): Promise<{ readonly runId: string; readonly repeated: boolean }> {
     const claims = new Claims(input);
     const rounds = await this.#roundsOf(input.chatId, claims.messageIds);
     claims.assertMade(rounds);
@@ -183,8 +183,8 @@ class Chat {
       // A repeated request must have the same input, whatever its run and later ones have recorded since.
       const at = rounds.findIndex((round) => round.runId === id);
       const trusted = claims.trusted(at === -1 ? rounds : rounds.slice(0, at));
-      const { created } = await this.#app.start(this.#options.workflow, trusted, { id, scope });
-      return { runId: id, created };
+      const { repeated } = await this.#app.start(this.#options.workflow, trusted, { id, scope });
+      return { runId: id, repeated };
     };
     try {
       return await start(runId);

@@ -112,7 +112,6 @@ const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
 
   rm: async (context, name) => {
     const { app } = await context.session();
-    await app.schedules.get(name);
     await app.schedules.delete(name);
     context.answer({ json: { name, deleted: true }, text: [`Removed ${name}. Its runs stay.`] });
     return exit.ok;

@@ -23,7 +23,7 @@ export const send: Command = {
       json: { runId, topic, ...result },
       text: [sentence(result, topic, shortId(runId))],
       next:
-        result.status === "accepted"
+        result.status === "accepted" && !result.repeated
           ? [`a worker continues it; or: durable wake ${shortId(runId)}`]
           : [`durable show ${shortId(runId)}`],
     });
@@ -31,24 +31,22 @@ export const send: Command = {
   },
 };
 
-function sentence({ status, issues }: SendResult, topic: string, id: string): string {
+function sentence({ status, repeated, issues }: SendResult, topic: string, id: string): string {
   switch (status) {
     case "accepted":
-      return `The message is recorded in the mailbox "${topic}" of ${id}.`;
-    case "duplicate":
-      return "A message with this id was sent before. Nothing was changed.";
+      return repeated
+        ? "A message with this id was sent before. Nothing was changed."
+        : `The message is recorded in the mailbox "${topic}" of ${id}.`;
     case "conflict":
       return "A message with this id and other content was sent before. Nothing was changed.";
     case "invalid":
       return `The message does not fit its topic: ${issues ?? ""}`;
     case "ended":
       return `Run ${id} has ended, and reads no messages.`;
-    case "unknown":
-      return `There is no run ${id}.`;
   }
 }
 
 function exitOf({ status }: SendResult): number {
-  if (status === "accepted" || status === "duplicate") return exit.ok;
-  return status === "invalid" ? exit.usage : status === "unknown" ? exit.notFound : exit.refused;
+  if (status === "accepted") return exit.ok;
+  return status === "invalid" ? exit.usage : exit.refused;
 }

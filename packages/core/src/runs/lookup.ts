@@ -64,19 +64,22 @@ export async function byId<T>(host: Host, runId: string, work: () => Promise<T>)
   }
 }
 
-/** The same for a run that the caller names by a token or sends something to: it is `unknown`. */
+/** The reply to the holder of a token that names no run. */
+const unknown = { status: "unknown", repeated: false } as const;
+
+/** The same for a run that the caller names by a token: it is `unknown`. */
 export async function orUnknown<T>(
   host: Host,
   find: () => Promise<string | null>,
   work: () => Promise<T>,
-): Promise<T | { readonly status: "unknown" }> {
+): Promise<T | typeof unknown> {
   try {
     return kept(await work());
   } catch (error) {
-    if (DurableError.is(error, "not-found")) return { status: "unknown" };
+    if (DurableError.is(error, "not-found")) return unknown;
     const locator = await find();
     if (locator === null || !(await wasDeleted(host, locator, error))) throw error;
-    return { status: "unknown" };
+    return unknown;
   }
 }
 

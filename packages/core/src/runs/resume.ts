@@ -48,6 +48,8 @@ export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "u
 /** What happened to an answer. */
 export interface ResumeResult<T = unknown> {
   readonly status: ResumeStatus;
+  /** An answer with this id was given before. This one was not recorded. */
+  readonly repeated: boolean;
   /** Where the run is now; missing for `unknown`. */
   readonly outcome?: Outcome<T>;
   /** Why an `invalid` answer does not fit. */
@@ -56,7 +58,7 @@ export interface ResumeResult<T = unknown> {
 
 /** Options of `resume` and `deliver`. */
 export interface ResumeOptions {
-  /** Names this answer. Sent again with the same id, it is `accepted` again and counts once. */
+  /** Names this answer. Given again with the same id, it is `repeated` and counts once. */
   readonly id?: string | undefined;
   /**
    * Answers with a failure: the wait rejects with this error, whatever its schema. Pass `undefined` as the
@@ -71,7 +73,12 @@ interface Answered {
   readonly options: ResumeOptions;
 }
 
-type Placed = Pick<ResumeResult, "status" | "issues">;
+type Placed = Omit<ResumeResult, "outcome">;
+
+/** What became of an answer that was not given before. */
+const now = (status: ResumeStatus): Placed => ({ status, repeated: false });
+/** What the journal says of an answer: it is accepted only because it was given before. */
+const asRecorded = (status: ResumeStatus): Placed => ({ status, repeated: status === "accepted" });
 
 interface Answer {
   readonly wait: string;
@@ -151,7 +158,7 @@ async function find(
 /** Checks the answer against the schema of the wait, appends it, and drives the run until it stops. */
 async function answer(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
-  if (found === null) return { status: "unknown" };
+  if (found === null) return now("unknown");
   const user = host.parked.user(found.journal);
   try {
     return await resumeFound(host, token, { answered, ...found });
@@ -171,18 +178,20 @@ async function resumeFound(
   const definition = found ?? definitionOf(host, journal);
   if (await waitsToBegin(definition, journal)) {
     // Its limits decide when it begins, and so when its code can check the answer.
-    const { status } = await deliverFound(host, { journal, answer });
-    return status === "unknown" ? { status } : { status, outcome: await advance(host, definition, journal) };
+    const given = await deliverFound(host, { journal, answer });
+    return given.status === "unknown"
+      ? given
+      : { ...given, outcome: await advance(host, definition, journal) };
   }
   const refused = refusalOf(journal, answer, host.world.now());
-  if (refused === "unknown") return { status: refused };
+  if (refused === "unknown") return now(refused);
   if (refused !== null) {
     // The process that sent the first answer may be dead, so a repeated answer continues a run that has no driver.
-    const due = isDue(journal, { status: refused });
+    const due = isDue(journal, asRecorded(refused));
     const outcome = due
       ? await advance(host, definition, journal)
       : await outcomeWithChildren(host, journal, true);
-    return { status: refused, outcome };
+    return { ...asRecorded(refused), outcome };
   }
   // The answer is recorded, and the run is left as it is.
   const isPaused = await host.isPaused(definition.name);
@@ -237,17 +246,17 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   const { journal } = engine;
   const { position } = journal;
   const refused = refusalOf(journal, answer, host.world.now());
-  if (refused !== null) return { status: refused };
+  if (refused !== null) return asRecorded(refused);
   const call = engine.calls.byWait(answer.wait);
   // A race around the wait is decided, so its answer is no longer used.
-  if (call?.scope.closed === true) return { status: "expired" };
+  if (call?.scope.closed === true) return now("expired");
   const isKnown = call instanceof SuspendCall && call.topic === undefined;
   const fact = isKnown ? await checkedFact(call, journal, answer) : rawFact(journal, answer);
   // New entries arrived while the answer was checked. The code must see them first.
   if (journal.position !== position) return "again";
   if ("status" in fact) return fact;
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
-  return appended.kind === "landed" ? { status: "accepted" } : "again";
+  return appended.kind === "landed" ? now("accepted") : "again";
 }
 
 async function checkedFact(
@@ -257,11 +266,10 @@ async function checkedFact(
 ): Promise<Fact<Json> | Placed> {
   const { wait, value, answerId, failure } = answer;
   const verdict = failure === null ? await call.check(value) : { value: failure };
-  if (typeof verdict === "string") return { status: "invalid", issues: verdict };
+  if (typeof verdict === "string") return { ...now("invalid"), issues: verdict };
   // Answers that were recorded before come first. Their verdicts are written by the driver, and so is that on this one.
   const { answers } = journal.state.wait(wait);
-  for (const earlier of answers)
-    if (typeof (await call.judge(earlier)) !== "string") return { status: "duplicate" };
+  for (const earlier of answers) if (typeof (await call.judge(earlier)) !== "string") return now("duplicate");
   if (answers.length > 0) return answeredFact(journal, answer);
   const { key, after } = call;
   return {
@@ -308,12 +316,12 @@ function answeredFact(journal: RunJournal, answer: Answer): Fact<Json> {
 /** Only appends the answer, without running code. The wait checks it when it is reached. */
 async function record(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const named = await verified(host, token, answered);
-  if (named === null) return { status: "unknown" };
+  if (named === null) return now("unknown");
   return host.inTurn(named.locator, async () => {
     const skimmed = await deliverToOpenWait(host, named, answered);
     if (skimmed !== null) return skimmed;
     const found = await find(host, token, answered);
-    if (found === null) return { status: "unknown" };
+    if (found === null) return now("unknown");
     const user = host.parked.user(found.journal);
     try {
       return await deliverFound(host, found);
@@ -341,7 +349,7 @@ async function deliverToOpenWait(
       const fact = writeFact(rawFact(journal, answer), host.world.now());
       const { kind } = await journal.append([fact], { outside: true });
       if (kind === "landed")
-        return { status: "accepted", outcome: runningOutcome(journal, await readerOf(host, journal)) };
+        return { ...now("accepted"), outcome: runningOutcome(journal, await readerOf(host, journal)) };
     } finally {
       if (recent !== null) host.recent.keep(recent);
     }
@@ -352,15 +360,18 @@ async function deliverFound(
   host: Host,
   { journal, answer }: { journal: RunJournal; answer: Answer },
 ): Promise<ResumeResult> {
-  let status = uncheckedRefusal(journal, answer, host.world.now());
-  while (status === null) {
-    const fact = writeFact(rawFact(journal, answer), host.world.now());
-    const appended = await journal.append([fact], { outside: true });
-    status = appended.kind === "landed" ? "accepted" : uncheckedRefusal(journal, answer, host.world.now());
+  let placed: Placed | null = null;
+  while (placed === null) {
+    const refused = uncheckedRefusal(journal, answer, host.world.now());
+    if (refused === "unknown") return now(refused);
+    if (refused !== null) placed = asRecorded(refused);
+    else {
+      const fact = writeFact(rawFact(journal, answer), host.world.now());
+      const { kind } = await journal.append([fact], { outside: true });
+      if (kind === "landed") placed = now("accepted");
+    }
   }
-  return status === "unknown"
-    ? { status }
-    : { status, outcome: await outcomeWithChildren(host, journal, false) };
+  return { ...placed, outcome: await outcomeWithChildren(host, journal, false) };
 }
 
 type Verb = (host: Host, token: string, answered: Answered) => Promise<ResumeResult>;

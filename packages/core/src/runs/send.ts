@@ -23,25 +23,26 @@ import { limits } from "../values/limits.ts";
 import { assertOptions, defined } from "../values/options.ts";
 import { fits } from "../values/schema.ts";
 import type { Host } from "./host.ts";
-import { openJournal, orUnknown } from "./lookup.ts";
+import { byId, notFound, openJournal } from "./lookup.ts";
 
 /**
- * `accepted`: recorded. `duplicate`: this id was sent before, with the same content. `conflict`: this id was sent
- * before, with other content. `invalid`: does not fit the schema of its topic. `ended`: the run has ended.
- * `unknown`: no such run. Only `accepted` records something.
+ * `accepted`: recorded, now or when it was sent before. `conflict`: this id was sent before, with other content.
+ * `invalid`: does not fit the schema of its topic. `ended`: the run has ended.
  */
-export type SendStatus = "accepted" | "duplicate" | "conflict" | "invalid" | "ended" | "unknown";
+export type SendStatus = "accepted" | "conflict" | "invalid" | "ended";
 
 /** What happened to a message. */
 export interface SendResult {
   readonly status: SendStatus;
+  /** A message with this id was sent before. This one was not recorded. */
+  readonly repeated: boolean;
   /** Why an `invalid` message does not fit. */
   readonly issues?: string;
 }
 
 /** Options of `run.send` and `app.send`. */
 export interface SendOptions {
-  /** Names this message. Sent again with the same id, it is a `duplicate` and counts once. */
+  /** Names this message. Sent again with the same id, it is `repeated` and counts once. */
   readonly id?: string | undefined;
 }
 
@@ -71,11 +72,7 @@ export async function send(
   const fact = { kind: "message.sent", topic, value, ...(id === undefined ? {} : { id }) } as const;
   const locator = locatorOf(runId);
   return host.inTurn(locator, async () => {
-    const result = await orUnknown(
-      host,
-      async () => locator,
-      () => sendTo(host, locator, { fact, payload }),
-    );
+    const result = await byId(host, runId, () => sendTo(host, runId, { fact, payload }));
     // A loop of sends must not keep a driver in the same process from reading: a storage may answer within this turn.
     await host.world.turn();
     return result;
@@ -85,18 +82,19 @@ export async function send(
 /** Appends through a journal that is in memory, if there is one. */
 async function sendTo(
   host: Host,
-  locator: string,
+  runId: string,
   { fact, payload }: { readonly fact: MessageFact; readonly payload: unknown },
 ): Promise<SendResult> {
+  const locator = locatorOf(runId);
   const parked = await host.parked.checkOut(locator);
   const journal = parked ?? (await host.recent.take(locator)) ?? (await openJournal(host, locator));
-  if (journal === null) return { status: "unknown" };
+  if (journal === null) throw notFound(runId);
   const user = host.parked.user(journal);
   try {
     const { messages } = host.find(journal.state.summary.workflow) ?? {};
     const issues = await issuesOf(messages, fact.topic, payload);
-    if (issues !== null) return { status: "invalid", issues };
-    return { status: await append(host, journal, fact) };
+    if (issues !== null) return { status: "invalid", repeated: false, issues };
+    return await append(host, journal, fact);
   } finally {
     host.parked.checkIn(journal, user);
     if (parked === null) host.recent.keep(journal);
@@ -123,16 +121,17 @@ type MessageFact = {
   readonly id?: string;
 };
 
-async function append(host: Host, journal: RunJournal, fact: MessageFact): Promise<SendStatus> {
+async function append(host: Host, journal: RunJournal, fact: MessageFact): Promise<SendResult> {
   for (;;) {
     const { mailbox, end } = journal.state;
     const known = fact.id === undefined ? undefined : mailbox.ids.get(fact.id);
-    if (known !== undefined) return contentOf(known) === contentOf(fact) ? "duplicate" : "conflict";
-    if (end !== null) return "ended";
+    if (known !== undefined)
+      return { status: contentOf(known) === contentOf(fact) ? "accepted" : "conflict", repeated: true };
+    if (end !== null) return { status: "ended", repeated: false };
     if (mailbox.unread.size >= limits.unreadMessages) throw full(journal.runId);
     const written = writeFact(fact, host.world.now());
     const { kind } = await journal.append([written], { outside: true });
-    if (kind === "landed") return "accepted";
+    if (kind === "landed") return { status: "accepted", repeated: false };
   }
 }
 

@@ -131,11 +131,13 @@ async function change(
   }
 }
 
-/** Removes a schedule. A missing one is not an error. */
+/** Removes a schedule. */
 export async function remove(host: Host, name: string): Promise<void> {
   const store = await storeOf(host);
-  for (let row = await store.get(name); row !== null; row = await store.get(name))
-    if (await store.delete(name, row.version)) return;
+  let row = await store.get(name);
+  if (row === null) throw noSchedule(name);
+  // Another process may change it, or delete it first.
+  while (row !== null && !(await store.delete(name, row.version))) row = await store.get(name);
 }
 
 export async function next(host: Host, name: string, count = 1): Promise<number[]> {
@@ -159,8 +161,8 @@ export async function next(host: Host, name: string, count = 1): Promise<number[
 export async function trigger(host: Host, name: string): Promise<Run> {
   const { schedule } = await read(host, name, "act");
   const id = `${name}-${host.world.id()}`;
-  const created = (await startRun(host, schedule, id)) === true;
-  return new Run(id, { host, created });
+  const repeated = (await startRun(host, schedule, id)) !== true;
+  return new Run(id, { host, repeated });
 }
 
 async function opened(host: Host, row: StoredSchedule, use: "show" | "act"): Promise<Schedule> {
@@ -178,7 +180,11 @@ async function read(
 }> {
   const row = await (await storeOf(host)).get(name);
   if (row !== null) return { row, schedule: await opened(host, row, use) };
-  throw new DurableError(
+  throw noSchedule(name);
+}
+
+function noSchedule(name: string): DurableError {
+  return new DurableError(
     "not-found",
     `There is no schedule ${show(name)}. app.schedules.list() has them all.`,
   );

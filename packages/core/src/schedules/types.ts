@@ -83,7 +83,7 @@ export interface Schedules {
   pause(name: string): Promise<ScheduleInfo>;
   /** Ends a pause. Ticks that passed during the pause do not start. */
   resume(name: string): Promise<ScheduleInfo>;
-  /** Removes a schedule; its runs stay. A missing one is not an error. */
+  /** Removes a schedule; its runs stay. */
   delete(name: string): Promise<void>;
   /** The times of the next ticks, in milliseconds since the epoch; one by default. */
   next(name: string, count?: number): Promise<number[]>;

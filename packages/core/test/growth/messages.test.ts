@@ -32,7 +32,7 @@ async function sent({ count, named = false, readEvery = 10 }: Sends): Promise<Wo
   for (let i = 0; i < count; i++) {
     const work = await sender.workOf(async () => {
       const options = named ? { id: `m${i}` } : {};
-      expect(await sender.app.send("r", "add", 1, options)).toEqual({ status: "accepted" });
+      expect(await sender.app.send("r", "add", 1, options)).toEqual({ status: "accepted", repeated: false });
     });
     works.push(work);
     if (i % readEvery === readEvery - 1) await driver.run(() => driver.app.advance("r"));
@@ -73,7 +73,10 @@ test("messages to many runs in turn: those of the latest runs are sent without r
     });
   await round(4);
   for (let i = 0; i < 4; i++)
-    expect(await run(() => app.send(`r${i}`, "add", 1, { id: `${i}` }))).toEqual({ status: "duplicate" });
+    expect(await run(() => app.send(`r${i}`, "add", 1, { id: `${i}` }))).toEqual({
+      status: "accepted",
+      repeated: true,
+    });
   expect((await workOf(() => app.send("r3", "add", 1))).batches).toBe(0);
   // The fifth run takes the place of the one that was used longest ago.
   await run(() => app.send("r5", "add", 1));

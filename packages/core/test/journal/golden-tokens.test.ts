@@ -41,7 +41,10 @@ test("H54 a run that waits in its third chapter goes on in its fourth, and a for
     output: { day: 4, notes },
     unawaited: ["lost"],
   });
-  expect(await book.world.run(book.app.resume(mailed[7][2], "on"))).toEqual({ status: "unknown" });
+  expect(await book.world.run(book.app.resume(mailed[7][2], "on"))).toEqual({
+    status: "unknown",
+    repeated: false,
+  });
 
   const line = await opened("line-with-an-anchor");
   const over = await line.world.run(line.app.resume(mailed[10][2], "end"));

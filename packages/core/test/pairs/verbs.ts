@@ -102,12 +102,12 @@ const acts: Readonly<Record<Verb, (hands: Hands, app: App) => Promise<Given>>> =
     return { word: first === undefined ? "copied" : `refused ${first.error.code}`, copy };
   },
   start: async ({ subject: { id, input, workflow }, stage }, app) => {
-    const { created } = await app.start(workflow, input, { ...startOptions(stage.option), id, drive: true });
-    return { word: created ? "created" : "found", run: id };
+    const { repeated } = await app.start(workflow, input, { ...startOptions(stage.option), id, drive: true });
+    return { word: repeated ? "found" : "created", run: id };
   },
   another: async ({ stage }, app) => {
-    const { created, id } = await app.start("work", inputOf("plain"), startOptions(stage.option));
-    return { word: created ? "created" : "found", run: id };
+    const { repeated, id } = await app.start("work", inputOf("plain"), startOptions(stage.option));
+    return { word: repeated ? "found" : "created", run: id };
   },
   deploy: async ({ stage }) => {
     await stage.deploy(stage.code === "right" ? "changed" : "right");

@@ -22,10 +22,13 @@ describe("waits that are open when a chapter ends", () => {
     expect(second.status === "suspended" && second.waiting.map(({ key }) => key)).toEqual(["late"]);
     const fresh = tokenOf(second, "late");
     expect(fresh).not.toBe(old);
-    expect(await on.world.run(app.resume(old, "old"))).toEqual({ status: "unknown" });
-    expect(await on.world.run(app.deliver(old, "old"))).toEqual({ status: "unknown" });
+    expect(await on.world.run(app.resume(old, "old"))).toEqual({ status: "unknown", repeated: false });
+    expect(await on.world.run(app.deliver(old, "old"))).toEqual({ status: "unknown", repeated: false });
     // Nor an answer that was given in the chapter before.
-    expect(await on.world.run(app.resume(tokenOf(first, "next"), 1))).toEqual({ status: "unknown" });
+    expect(await on.world.run(app.resume(tokenOf(first, "next"), 1))).toEqual({
+      status: "unknown",
+      repeated: false,
+    });
     expect(outputOf((await on.world.run(app.resume(fresh, "new"))).outcome)).toBe("new");
   });
 });

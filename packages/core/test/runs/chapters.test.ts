@@ -58,7 +58,7 @@ describe("ctx.continueAs", () => {
     const again = await on.world.run(flow.run({ left: 3, sum: 0 }, { id: "r" }));
     expect(again).toMatchObject({ recorded: true, output: 6 });
     const run = await on.world.run(flow.start({ left: 3, sum: 0 }, { id: "r" }));
-    expect(run.created).toBe(false);
+    expect(run.repeated).toBe(true);
     // Neither another input nor that of a later chapter.
     for (const input of [
       { left: 9, sum: 0 },

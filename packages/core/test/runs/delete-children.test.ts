@@ -41,7 +41,7 @@ describe("deleting a run", () => {
     await on.world.run(app.delete("r"));
     expect(await workflowsIn(on)).toEqual([]);
     for (const way of ["resume", "deliver"] as const)
-      expect(await on.world.run(app[way](token, "late"))).toEqual({ status: "unknown" });
+      expect(await on.world.run(app[way](token, "late"))).toEqual({ status: "unknown", repeated: false });
     await on.world.advance(3_600_000);
     expect(await on.world.run(app.sweep())).toMatchObject({ outcomes: [], failed: [], unknown: [] });
     expect(await workflowsIn(on)).toEqual([]);

@@ -59,7 +59,7 @@ describe("debounce and a rate", () => {
     expect(begun).toEqual(["a first", "d two"]);
     expect(await app.get("d").outcome()).toMatchObject({ status: "completed", output: "two" });
     const next = await start(app, "three", { debounce });
-    expect([next.created, next.id === "d"]).toEqual([true, false]);
+    expect([next.repeated, next.id === "d"]).toEqual([false, false]);
   });
 
   test("a cancelled one frees its key and its turn", async () => {
@@ -71,7 +71,7 @@ describe("debounce and a rate", () => {
     await base.world.run(app.advance("d"));
     await app.get("d").cancel();
     const next = await start(app, "two", { id: "e", debounce });
-    expect(next.created).toBe(true);
+    expect(next.repeated).toBe(false);
     await base.world.advance(11_000);
     await base.world.run(app.advance("e"));
     expect(await wakesIn(base, app, "e"), "the turn of d").toBeLessThan(minute);
@@ -150,7 +150,7 @@ describe("forks", () => {
     await base.world.run(app.advance("d"));
     const fork = await run.fork({ from: "begin", id: "f" });
     const next = await start(app, "two", { debounce, id: "e" });
-    expect(next.created).toBe(true);
+    expect(next.repeated).toBe(false);
     await base.world.run(fork.result());
     await base.world.advance(11_000);
     await base.world.run(app.advance("e"));
@@ -211,7 +211,7 @@ describe("retries", () => {
     expect(await base.world.run(app.advance("d"))).toMatchObject({ status: "failed" });
     broken = false;
     await run.retry({ drive: false });
-    expect((await start(app, "two", { id: "e", debounce })).created).toBe(true);
+    expect((await start(app, "two", { id: "e", debounce })).repeated).toBe(false);
     expect(outputOf(await base.world.run(app.advance("d")))).toBe("one");
     expect([begun, await usedOf(base)]).toEqual([["d one", "d one"], 1]);
   });

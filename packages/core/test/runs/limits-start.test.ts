@@ -142,13 +142,13 @@ describe("singleton", () => {
     const first = await flow.start(1, { singleton: "k" });
     const second = await flow.start(2, { singleton: { key: "k" }, id: "other" });
     const third = await flow.start(3, { singleton: "l" });
-    expect([first.created, second.created, third.created]).toEqual([true, false, true]);
+    expect([first.repeated, second.repeated, third.repeated]).toEqual([false, true, false]);
     expect(second.id).toBe(first.id);
     const outcome = await base.world.run(flow.run(4, { singleton: "k" }));
     expect(outcome.runId).toBe(first.id);
     await first.cancel();
     const next = await flow.start(5, { singleton: "k" });
-    expect(next.created).toBe(true);
+    expect(next.repeated).toBe(false);
     expect(next.id).not.toBe(first.id);
   });
 
@@ -160,7 +160,7 @@ describe("singleton", () => {
     );
     const runs = await Promise.all(starts);
     expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
-    expect(runs.filter(({ created }) => created)).toHaveLength(1);
+    expect(runs.filter(({ repeated }) => !repeated)).toHaveLength(1);
   });
 });
 
@@ -277,7 +277,7 @@ describe("debounce", () => {
     await start("first", "r");
     await start("second");
     const again = await start("first", "r");
-    expect([again.id, again.created]).toEqual(["r", false]);
+    expect([again.id, again.repeated]).toEqual(["r", true]);
     await expect(start("third", "r")).rejects.toMatchObject({ code: "input-mismatch" });
     const { until } = open(base, [flow]);
     await until(1);

@@ -132,8 +132,8 @@ describe("a message", () => {
     await on.world.run(flow.run(undefined, { id: "r" }));
     const storage = countingStorage(on.storage);
     const app = createApp({ ...on, storage, workflows: [flow], bind: false });
-    expect(await on.world.run(app.send("r", "note", 1))).toEqual({ status: "ended" });
-    expect(await on.world.run(app.send("none", "note", 1))).toEqual({ status: "unknown" });
+    expect(await on.world.run(app.send("r", "note", 1))).toEqual({ status: "ended", repeated: false });
+    await expect(on.world.run(app.send("none", "note", 1))).rejects.toMatchObject({ code: "not-found" });
     expect(storage.counts.appends).toBe(0);
   });
 
@@ -144,9 +144,12 @@ describe("a message", () => {
     await on.world.run(run.send("note", "old", { id: "m" }));
     const app = createApp({ ...on, workflows: [flow], bind: false });
     await on.world.run(app.delete("r"));
-    expect(await on.world.run(run.send("note", "gone"))).toEqual({ status: "unknown" });
+    await expect(on.world.run(run.send("note", "gone"))).rejects.toMatchObject({ code: "not-found" });
     await on.world.run(flow.start(undefined, { id: "r" }));
-    expect(await on.world.run(run.send("note", "new", { id: "m" }))).toEqual({ status: "accepted" });
+    expect(await on.world.run(run.send("note", "new", { id: "m" }))).toEqual({
+      status: "accepted",
+      repeated: false,
+    });
     expect(await on.world.run(flow.get("r").result())).toBe("new");
   });
 });
@@ -158,15 +161,15 @@ describe("the id of a message", () => {
     const run = await on.world.run(flow.start(undefined, { id: "r" }));
     const send = (payload: unknown, id?: string, topic = "note") =>
       on.world.run(run.send(topic, payload, { id }));
-    expect(await send("a", "1")).toEqual({ status: "accepted" });
-    expect(await send("a", "1")).toEqual({ status: "duplicate" });
-    expect(await send("b", "1")).toEqual({ status: "conflict" });
-    expect(await send("a", "1", "other")).toEqual({ status: "conflict" });
+    expect(await send("a", "1")).toEqual({ status: "accepted", repeated: false });
+    expect(await send("a", "1")).toEqual({ status: "accepted", repeated: true });
+    expect(await send("b", "1")).toEqual({ status: "conflict", repeated: true });
+    expect(await send("a", "1", "other")).toEqual({ status: "conflict", repeated: true });
     await send("b", "2");
     await send("b");
     expect(await on.world.run(run.result())).toEqual(["a", "b", "b"]);
-    expect(await send("a", "1"), "also after the end").toEqual({ status: "duplicate" });
-    expect(await send("c", "3")).toEqual({ status: "ended" });
+    expect(await send("a", "1"), "also after the end").toEqual({ status: "accepted", repeated: true });
+    expect(await send("c", "3")).toEqual({ status: "ended", repeated: false });
   });
 
   test.each(["", 7, "x".repeat(limits.messageIdLength + 1)])("%s is refused", async (id) => {
@@ -228,7 +231,10 @@ describe("a schema of messages", () => {
     await on.world.run(flow.run(undefined, { id: "r" }));
     const app = createApp({ ...on, workflows: [] });
     for (const payload of ["x", 1, {}, "2"])
-      expect(await on.world.run(app.send("r", "count", payload))).toEqual({ status: "accepted" });
+      expect(await on.world.run(app.send("r", "count", payload))).toEqual({
+        status: "accepted",
+        repeated: false,
+      });
     expect(await on.world.run(flow.get("r").result())).toEqual([1, 2]);
     expect((await kindsOf(flow.get("r"))).filter((kind) => kind.startsWith("suspend.re"))).toEqual([
       "suspend.rejected count",
@@ -410,16 +416,15 @@ describe("chapters", () => {
     const on = lab();
     const flow = chapters.with(on);
     const run = await on.world.run(flow.start({ read: [] }, { id: "r" }));
-    const send = async (payload: unknown, id: string): Promise<string> =>
-      (await on.world.run(run.send("note", payload, { id }))).status;
+    const send = async (payload: unknown, id: string) => on.world.run(run.send("note", payload, { id }));
     for (const n of [1, 2, 3]) {
       await send(n, `m${n}`);
       await expect(on.world.run(run.result())).rejects.toMatchObject({ code: "suspended" });
     }
     expect([await send(1, "m1"), await send(9, "m2"), await send(4, "m4")]).toEqual([
-      "duplicate",
-      "conflict",
-      "accepted",
+      { status: "accepted", repeated: true },
+      { status: "conflict", repeated: true },
+      { status: "accepted", repeated: false },
     ]);
     await send(5, "m5");
     expect(await on.world.run(run.result())).toEqual([1, 2, 3, 4, 5]);

@@ -224,7 +224,7 @@ describe("a parked run that stays warm", () => {
     await app.cancel(one.runId);
     expect(await bound.resume(token(one), "a")).toMatchObject({ status: "expired" });
     await app.delete(two.runId);
-    expect(await bound.resume(token(two), "a")).toEqual({ status: "unknown" });
+    expect(await bound.resume(token(two), "a")).toEqual({ status: "unknown", repeated: false });
     const forged = token(three).slice(0, -1) + (token(three).endsWith("a") ? "b" : "a");
     expect((await bound.resume(forged, "a")).status).toBe("unknown");
     const bad = flow.with({ storage, secret: "another secret for tests" });

@@ -110,9 +110,9 @@ describe.each(ways)("H33 an answer that comes too late, by %s", (way) => {
       outcome: { status: "cancelled" },
     });
     await app.delete("r");
-    expect(await on.world.run(app[way](token, 1))).toEqual({ status: "unknown" });
+    expect(await on.world.run(app[way](token, 1))).toEqual({ status: "unknown", repeated: false });
     const elsewhere = appOf({ ...on, ...lab(), world: on.world }, flow);
-    expect(await on.world.run(elsewhere[way](token, 1))).toEqual({ status: "unknown" });
+    expect(await on.world.run(elsewhere[way](token, 1))).toEqual({ status: "unknown", repeated: false });
   });
 });
 
@@ -141,7 +141,7 @@ test("H33 a token outlives the rotation of its key, and dies with its retirement
   const fresh = tokenOf(await rotated.get("r").outcome());
   expect(fresh).not.toBe(old);
   const retired = flow.with({ ...on, secret: { current: "b", keys: { b: keys.b } } });
-  expect(await on.world.run(retired.resume(old, 1))).toEqual({ status: "unknown" });
+  expect(await on.world.run(retired.resume(old, 1))).toEqual({ status: "unknown", repeated: false });
   expect((await on.world.run(rotated.resume(old, 1))).status).toBe("accepted");
   expect((await on.world.run(retired.resume(fresh, 2))).status).toBe("duplicate");
 });
@@ -189,11 +189,16 @@ describe("H30 the same answer sent again", () => {
     const on = lab();
     const app = appOf(on, flow);
     const token = tokenOf(await runOf(on, flow));
-    expect((await on.world.run(app[way](token, "first", { id: "m1" }))).status).toBe("accepted");
-    expect((await on.world.run(app[way](token, "first", { id: "m1" }))).status).toBe("accepted");
+    const again = { status: "accepted", repeated: true };
+    expect(await on.world.run(app[way](token, "first", { id: "m1" }))).toMatchObject({
+      status: "accepted",
+      repeated: false,
+    });
+    expect(await on.world.run(app[way](token, "first", { id: "m1" }))).toMatchObject(again);
     expect((await on.world.run(app[way](token, "other", { id: "m2" }))).status).toBe("duplicate");
     expect((await on.world.run(app[way](token, "other"))).status).toBe("duplicate");
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("first");
+    expect(await on.world.run(app[way](token, "first", { id: "m1" }))).toMatchObject(again);
   });
 
   test.each<Fault>(["lose-reply", "lose-request"])(

@@ -53,7 +53,10 @@ describe.each(cases)(
     test.each(["resume", "deliver"] as const)("takes no answer to its own token by %s", async (way) => {
       const { on, app, oldToken, newToken } = await reused(place, steps);
       const before = await batchesOf(on);
-      expect(await on.world.run(app[way](oldToken, "an old answer"))).toEqual({ status: "unknown" });
+      expect(await on.world.run(app[way](oldToken, "an old answer"))).toEqual({
+        status: "unknown",
+        repeated: false,
+      });
       expect(await batchesOf(on)).toEqual(before);
       expect(outputOf((await on.world.run(app.resume(newToken, "mine"))).outcome)).toBe(`${steps} mine`);
     });

@@ -95,7 +95,7 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
   }
 
   test.each(ways)("is unknown by %s while the id is not used", async (way) => {
-    expect(await answered(await oldToken(), way)).toEqual({ status: "unknown" });
+    expect(await answered(await oldToken(), way)).toEqual({ status: "unknown", repeated: false });
   });
 
   test.each(ways)("is unknown by %s before the new run comes to its wait: no early answer", async (way) => {
@@ -103,7 +103,7 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
     const { on, ask } = old;
     const driving = ask.run(60_000, { id: "r" });
     await on.world.advance(1_000);
-    expect(await answered(old, way)).toEqual({ status: "unknown" });
+    expect(await answered(old, way)).toEqual({ status: "unknown", repeated: false });
     expect(await on.world.run(driving)).toMatchObject({ status: "suspended", waiting: [{ key: "ok" }] });
   });
 
@@ -112,7 +112,7 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
     const { on, ask, app } = old;
     const own = tokenOf(await on.world.run(ask.run(0, { id: "r" })));
     expect(own).not.toBe(old.token);
-    expect(await answered(old, way)).toEqual({ status: "unknown" });
+    expect(await answered(old, way)).toEqual({ status: "unknown", repeated: false });
     expect((await on.world.run(app[way](own, "mine"))).status).toBe("accepted");
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("mine");
   });
@@ -121,7 +121,7 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
     const old = await oldToken();
     const { on, ask } = old;
     await on.world.run(ask.resume(tokenOf(await on.world.run(ask.run(0, { id: "r" }))), "mine"));
-    expect(await answered(old, way)).toEqual({ status: "unknown" });
+    expect(await answered(old, way)).toEqual({ status: "unknown", repeated: false });
     expect(await ask.get("r").outcome()).toMatchObject({ status: "completed", output: "mine" });
   });
 });

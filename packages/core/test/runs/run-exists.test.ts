@@ -67,7 +67,7 @@ test("its own run is still returned, by id and input", async () => {
   const { app } = open();
   const first = await app.start("other", { n: 1 }, { id: "mine" });
   const again = await app.start("other", { n: 1 }, { id: "mine" });
-  expect([first.created, again.created, await again.result()]).toEqual([true, false, { n: 1 }]);
+  expect([first.repeated, again.repeated, await again.result()]).toEqual([false, true, { n: 1 }]);
 });
 
 test("a run that was started under the id of a later child is not taken for the child", async () => {

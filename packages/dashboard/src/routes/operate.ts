@@ -57,7 +57,6 @@ export const triggerSchedule = schedule(async (schedules, name) => {
 });
 
 export const deleteSchedule = schedule(async (schedules, name) => {
-  await schedules.get(name);
   await schedules.delete(name);
   return said(`${name} is removed. Its runs stay.`);
 });

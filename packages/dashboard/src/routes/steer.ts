@@ -42,11 +42,9 @@ export async function retry(service: Service, { runId }: Call): Promise<Response
 
 const sent: Readonly<Record<SendStatus, readonly [status: number, message: string]>> = {
   accepted: [200, "The message is recorded."],
-  duplicate: [200, "The message was recorded before."],
   conflict: [409, "A message with this id and other content was recorded before."],
   invalid: [422, "The message does not fit its topic."],
   ended: [409, "The run has ended. The message was not recorded."],
-  unknown: [404, "There is no such run."],
 };
 
 export async function send(service: Service, { request, runId, params }: Call): Promise<Response> {

@@ -184,7 +184,7 @@ class Scene {
   /** The other tenant works on. */
   async #goOn(): Promise<void> {
     const next = await this.#app.start("review", canary, { id: "b-next" }).catch((error: unknown) => error);
-    if (!(next instanceof Object && "created" in next && next.created === true))
+    if (!(next instanceof Object && "repeated" in next && next.repeated === false))
       return void this.#problems.push(`the next id is taken: ${String(next)}`);
     await stopped(this.#app, "b-next");
     for (const [runId, token] of [

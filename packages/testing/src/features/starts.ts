@@ -39,12 +39,12 @@ export const singletons: Feature = {
         lab.run(of.start("note", input, { singleton, drive: false }));
       const first = await start(app, "a", "k");
       const again = await start(other, "b", "k");
-      expect([again.id, first.created, again.created]).toEqual([first.id, true, false]);
+      expect([again.id, first.repeated, again.repeated]).toEqual([first.id, false, true]);
       expect((await start(app, "c", "other")).id).not.toBe(first.id);
       lab.worker(app);
       await lab.ended(first);
       const next = await start(other, "d", "k");
-      expect(next.created).toBe(true);
+      expect(next.repeated).toBe(false);
       await lab.ended(next);
       await lab.until("all have begun", () => begun.length === 3);
       expect(new Set(begun.map(({ input }) => input))).toEqual(new Set(["a", "c", "d"]));

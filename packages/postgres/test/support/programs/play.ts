@@ -73,7 +73,7 @@ class Player {
     const app = this.#app;
     switch (op.op) {
       case "start":
-        return app.start(op.flow, op.input, op.options).then(({ id, created }) => ({ id, created }));
+        return app.start(op.flow, op.input, op.options).then(({ id, repeated }) => ({ id, repeated }));
       case "work":
         return this.#work(op);
       case "sweep":
