@@ -37,7 +37,7 @@ const approvers: Readonly<Record<string, (on: Approver) => Promise<void>>> = {
     expect(answer.ok).toBe(true);
   },
   "the command line": async ({ project, runId }) => {
-    const args = ["resume", runId, "--data", JSON.stringify(yes), "--deliver", "-s", "runs.db"];
+    const args = ["resume", runId, "--data", JSON.stringify(yes), "--no-drive", "-s", "runs.db"];
     const said = await project.json(args, { now: Date.now(), env: { DURABLE_SECRET: secret } });
     expect(said).toMatchObject({ status: "accepted" });
   },

@@ -167,7 +167,9 @@ test("outcome, list, HTTP, CLI, dashboard, MCP and metrics say the same word abo
 const answers: Readonly<Record<string, (on: Surfaces, id: string) => Promise<void>>> = {
   app: async ({ app }, id) => {
     const { waiting } = (await app.get(id).outcome()) as { waiting: readonly { token: string }[] };
-    expect(await app.deliver(waiting[0]?.token ?? "", true)).toMatchObject({ status: "accepted" });
+    expect(await app.resume(waiting[0]?.token ?? "", true, { drive: false })).toMatchObject({
+      status: "accepted",
+    });
   },
   HTTP: async ({ http }, id) => {
     const { runs } = (await (await http("/runs?waiting=true")).json()) as { runs: unknown[] };
@@ -177,7 +179,7 @@ const answers: Readonly<Record<string, (on: Surfaces, id: string) => Promise<voi
     expect((await http(`/resume/${waiting[0]?.token ?? ""}`, init)).status).toBe(200);
   },
   CLI: async ({ cli }, id) => {
-    expect(await cli("resume", id, "--data", "true", "--deliver")).toMatchObject({ status: "accepted" });
+    expect(await cli("resume", id, "--data", "true", "--no-drive")).toMatchObject({ status: "accepted" });
   },
   dashboard: async ({ site }, id) => {
     const { items } = await site.get<Inbox>("inbox");

@@ -62,7 +62,7 @@ export async function wakeSome(place: Place, options: WaitingOptions): Promise<W
     const ids = [...tokens.keys()];
     const answered = new Map<string, number>();
     const answer = async (id: string): Promise<void> => {
-      await app.deliver(tokens.get(id) ?? "", "yes");
+      await app.resume(tokens.get(id) ?? "", "yes", { drive: false });
       answered.set(id, Date.now());
     };
     for (const [n, id] of ids.slice(0, single).entries()) {

@@ -71,7 +71,7 @@ async function consumerOf(env: Env): Promise<Consumer> {
   return createConsumer(app, { queue: env.RUNS, budget, lookAgainSeconds: leaseSecondsOf(env) });
 }
 
-/** The response to an answer. `deliver` only records it, so it is never `invalid` here. */
+/** The response to an answer. It is only recorded, so it is never `invalid` here. */
 const answered = { accepted: 202, duplicate: 409, expired: 410, invalid: 422, unknown: 404 } as const;
 
 async function answer(request: Request, env: Env): Promise<Response> {
@@ -92,7 +92,7 @@ async function answer(request: Request, env: Env): Promise<Response> {
     // stored anywhere. The answer is in the journal before it is acknowledged.
     const { token, value = null } = await bodyOf(request);
     const { app } = await appOf(env, createBudget());
-    const { status, outcome } = await app.deliver(String(token), value);
+    const { status, outcome } = await app.resume(String(token), value, { drive: false });
     if (outcome !== undefined) await env.RUNS.send({ type: "advance", runId: outcome.runId });
     return Response.json({ status }, { status: answered[status] });
   }

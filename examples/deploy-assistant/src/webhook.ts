@@ -164,7 +164,7 @@ async function offer(app: App, { place, candidates }: Source, reply: Reply): Pro
   let first: ResumeResult | null = null;
   for (const token of candidates) {
     // Without an id, so that the same mail again gets `duplicate` like any other answer to this wait.
-    const result = await app.deliver(token, reply);
+    const result = await app.resume(token, reply, { drive: false });
     if (result.status === "unknown") continue;
     // An address and a thread mean one wait. A text may quote older questions next to the open one.
     if (result.status === "accepted" || place !== "footer") return result;

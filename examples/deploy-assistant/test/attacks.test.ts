@@ -51,7 +51,7 @@ describe("with lists", () => {
   test("an answer that bypasses the door: the wait refuses it, and stays open", async () => {
     const desk = openDesk({ people });
     const { runId, token, address } = await desk.ask(request);
-    await desk.app.deliver(token, { from: ada, body: "approve", messageId: "<x@y>" });
+    await desk.app.resume(token, { from: ada, body: "approve", messageId: "<x@y>" }, { drive: false });
     await desk.app.advance(runId);
     expect(await desk.stops(runId)).toMatchObject({ status: "suspended" });
     expect((await desk.mail("approve", { from: grace, to: address })).status).toBe("resumed");

@@ -95,7 +95,11 @@ describe("H27 a reply at every instant", () => {
 test("H28 a reply whose run was not driven on is found by a sweep", async () => {
   const desk = openDesk();
   const { runId, token } = await desk.ask(request);
-  await desk.app.deliver(token, { from: "ada@example.com", body: "approve", messageId: "<x@y>" });
+  await desk.app.resume(
+    token,
+    { from: "ada@example.com", body: "approve", messageId: "<x@y>" },
+    { drive: false },
+  );
   expect((await desk.app.get(runId).outcome()).status).toBe("running");
   await desk.app.sweep();
   expect(await desk.stops(runId)).toMatchObject(deployed);

@@ -84,7 +84,7 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
     const message = readMessage(body);
     if (message.type === "advance") return follow(await advance(message.runId));
     // The id makes a message that arrives twice the same answer.
-    const { outcome } = await app.deliver(message.token, message.value, { id });
+    const { outcome } = await app.resume(message.token, message.value, { id, drive: false });
     if (outcome !== undefined && isOpen(outcome)) await follow(await advance(outcome.runId));
   };
 

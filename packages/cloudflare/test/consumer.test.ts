@@ -151,7 +151,7 @@ describe("the consumer", () => {
     const { world, appOf, queue } = all;
     await all.record("waits", 1);
     await all.deliver({ type: "advance", runId: "waits" });
-    await world.run(appOf().deliver(await tokenOf(all, "waits"), "yes"));
+    await world.run(appOf().resume(await tokenOf(all, "waits"), "yes", { drive: false }));
     all.sent.length = 0;
     const sweep = () => world.run(createConsumer(appOf(), { queue }).scheduled());
     expect(await sweep()).toBe(1);

@@ -20,7 +20,7 @@ import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
+import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { listRuns, type ListedRun } from "./runs/list.ts";
 import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
@@ -105,13 +105,11 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
     runId: string,
     options: ForkOptions<Input>,
   ): Promise<Run<Output, Input, M>>;
-  /** Answers a suspend point, and drives the run until it stops again. */
-  resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /**
-   * Appends an answer without running workflow code. Advance the run afterwards, or let a worker or a sweep
-   * find it.
+   * Answers a suspend point, and drives the run until it stops again. With `drive: false` it only appends the answer,
+   * without running workflow code: advance the run afterwards, or let a worker or a sweep find it.
    */
-  deliver(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
+  resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /**
    * Sends a message to a run, which `ctx.receive(topic)` reads. Only appends it, without running workflow code.
    */
@@ -198,7 +196,6 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
     world: host.world,
     ...startsOf(host),
     resume: async (token, value, given = {}) => resume(host, token, { value, options: given }),
-    deliver: async (token, value, given = {}) => deliver(host, token, { value, options: given }),
     send: async (runId, topic, payload, given = {}) => send(host, runId, { topic, payload, options: given }),
     advance: (runId, given) => byId(host, runId, () => advanceRun(host, runId, given)),
     get: (runId) => new Run(runId, { host }),

@@ -72,7 +72,7 @@ export interface Workflow<
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
   /** Records the run and drives it in the background; with `drive: false` it only records the run. */
   start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input, M>>;
-  /** Answers a suspend point, and drives the run until it stops again. */
+  /** Answers a suspend point, and drives the run until it stops again; with `drive: false` it only records the answer. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
   /** Creates a run that begins with recorded work of another one, and drives it in the background. */
   fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input, M>>;

@@ -24,7 +24,7 @@ describe("a workflow this app does not have", () => {
     const on = lab();
     const token = tokenOf(await runOf(on, approval));
     const bare = createApp({ workflows: [], ...on });
-    expect((await bare.deliver(token, "yes")).status).toBe("accepted");
+    expect((await bare.resume(token, "yes", { drive: false })).status).toBe("accepted");
     expect(await on.world.run(bare.sweep())).toMatchObject({ outcomes: [], failed: [], unknown: ["r"] });
     const app = createApp({ workflows: [approval], ...on });
     expect((await on.world.run(app.sweep())).outcomes.map(outputOf)).toEqual(["yes"]);
@@ -97,7 +97,8 @@ test("a sweep advances each due run once, at most as many as its limit, and list
   const flow = durable("answered", async (ctx, id) => [id, await ctx.suspend("ok")]).with({ ...on });
   const app = createApp({ workflows: [flow], bind: false, ...on });
   const ids = Array.from({ length: 7 }, (_, i) => `run-${i}`);
-  for (const id of ids) await app.deliver(tokenOf(await on.world.run(flow.run(id, { id }))), "yes");
+  for (const id of ids)
+    await app.resume(tokenOf(await on.world.run(flow.run(id, { id }))), "yes", { drive: false });
   const first = await on.world.run(app.sweep({ limit: 3, concurrency: 2 }));
   expect(first.outcomes.map(({ runId }) => runId).toSorted()).toEqual(ids.slice(0, 3));
   const rest = await on.world.run(app.sweep());
@@ -115,7 +116,7 @@ test("H5 a blocked run is not swept again and again, is tried at once by id, and
   });
   const token = tokenOf(await runOf(on, right));
   const app = createApp({ workflows: [wrong], ...on });
-  await app.deliver(token, "yes");
+  await app.resume(token, "yes", { drive: false });
   const before = await batchesOf(on);
   for (let i = 0; i < 10; i++) {
     const { outcomes } = await on.world.run(app.sweep());
@@ -139,7 +140,7 @@ describe("delete", () => {
     const on = lab();
     const app = createApp({ workflows: [flow], ...on });
     const token = tokenOf(await runOf(on, flow));
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     await app.delete("r");
     expect((await app.list()).runs).toEqual([]);
     expect(await on.world.run(app.sweep())).toMatchObject({ outcomes: [], failed: [], unknown: [] });
@@ -178,7 +179,10 @@ describe("delete", () => {
   test("H44 a deleted run takes no answer, also while a fork still reads its journal", async () => {
     const { app, world, token } = await deletedWithFork();
     expect(await world.run(app.resume(token, "late"))).toEqual({ status: "unknown", repeated: false });
-    expect(await world.run(app.deliver(token, "late"))).toEqual({ status: "unknown", repeated: false });
+    expect(await world.run(app.resume(token, "late", { drive: false }))).toEqual({
+      status: "unknown",
+      repeated: false,
+    });
   });
 
   test("a run that is deleted while it is driven stops, starts no further work, and is not made anew", async () => {

@@ -59,7 +59,7 @@ async function play(seed: number, copies: number) {
   for (const side of ["legal", "sales"]) {
     const token = tokenOf(parked, `parallel[${side}]/ok`);
     // What is written is answered at least once; the wake-up only says "look at run r".
-    queue.send((app) => app.deliver(token, `${side} agrees`, { id: side }));
+    queue.send((app) => app.resume(token, `${side} agrees`, { id: side, drive: false }));
     queue.send((app) => app.resume(token, `${side} agrees`, { id: side }));
     queue.send(wake);
   }

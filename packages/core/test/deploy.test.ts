@@ -111,7 +111,7 @@ describe("H53 a run that was parked on version 1", () => {
       expect((await app.list({ status: "suspended" })).runs, "no run is out of sight").toMatchObject([
         { runId },
       ]);
-      if (sweeps) await app.deliver(token, "yes");
+      if (sweeps) await app.resume(token, "yes", { drive: false });
       const [outcome] = sweeps
         ? (await at.world.run(app.sweep())).outcomes
         : [

@@ -82,7 +82,7 @@ describe.each(Object.entries(labs))("on %s", (_, makeLab) => {
       const token = tokenOf(started);
       const run = app.get(id);
       await run.pause();
-      await app.deliver(token, null);
+      await app.resume(token, null, { drive: false });
       await run.unpause();
       expect((await base.world.run(run.result().catch((error: unknown) => error))) as Error).toMatchObject({
         code: "step-failed",

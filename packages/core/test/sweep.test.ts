@@ -10,7 +10,7 @@ test("H28 an answer without a notification is found by a sweep", async () => {
   const { world, storage } = lab();
   const flow = approval.with({ storage, world, secret });
   const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
-  await app.deliver(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "yes");
+  await app.resume(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "yes", { drive: false });
   const { outcomes, failed, unknown } = await world.run(app.sweep());
   expect(outcomes.map(outputOf)).toEqual(["yes"]);
   expect({ failed, unknown }).toEqual({ failed: [], unknown: [] });
@@ -82,7 +82,7 @@ test("H37 an answer from a host whose clock is five minutes ahead is swept at on
   const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   const ahead = { ...world, now: () => world.now() + 300_000 };
   const sender = createApp({ workflows: [], storage, world: ahead, secret });
-  await sender.deliver(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "yes");
+  await sender.resume(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "yes", { drive: false });
   expect((await world.run(app.sweep())).outcomes.map(outputOf)).toEqual(["yes"]);
 });
 

@@ -71,7 +71,7 @@ describe("an option of a function that does not exist is refused, with the name 
           .next(),
     ],
     ["app.resume", "id", ({ app }) => app.resume("token", 1, bad({ ID: "x" }))],
-    ["app.deliver", "id", ({ app }) => app.deliver("token", 1, bad({ ids: "x" }))],
+    ["app.resume", "drive", ({ app }) => app.resume("token", 1, bad({ drives: false }))],
     ["flow.resume", "id", ({ own }) => own.resume("token", 1, bad({ iD: "x" }))],
     ["Journal.open", "storage", () => Journal.open("j", bad({ storages: 1 }))],
     ["journal.record", "input", ({ journal }) => journal.record("k", () => 1, bad({ inputs: 1 }))],

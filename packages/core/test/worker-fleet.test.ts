@@ -77,7 +77,7 @@ describe("a notice", () => {
     await base.world.advance(600_007);
     const before = { ...counted.counts };
     const from = base.world.now();
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     await until(1);
     expect(outputs(heard)).toEqual(["yes"]);
     expect(base.world.now() - from, "no timer fired in between").toBe(0);
@@ -133,7 +133,7 @@ describe("a notice", () => {
         if (outcome.status !== "suspended") return;
         const token = outcome.waiting[0]?.token ?? "";
         if (!tokens.includes(token)) tokens.push(token);
-        await app.deliver(token, tokens.length);
+        await app.resume(token, tokens.length, { drive: false });
       },
     };
     await record(base, "r", { workflow: "twice" });

@@ -129,7 +129,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
       const outcome = await base.world.run(app.advance("r", { maxStarts: 2 }));
       expect(outcome.status, `time ${n}`).toBe("suspended");
     }
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     expect(outputOf(await base.world.run(app.advance("r", { maxStarts: 2 })))).toBe("yes");
   });
 

@@ -36,7 +36,7 @@ describe("what a worker finds", () => {
     const { app, heard, until } = open(base, [flow]);
     await base.world.advance(60_000);
     expect(heard, "a run that waits for the outside is not touched").toEqual([]);
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     await until(1);
     expect(outputs(heard)).toEqual(["yes"]);
   });
@@ -140,7 +140,7 @@ describe("runs that are not for this worker", () => {
     const { flow } = slow(base.world);
     for (const id of numbered("r", 5)) await record(base, id, { workflow: "slow", input: id });
     const { app, heard, until } = open(base, [after, flow], { concurrency: 1 });
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     await until(6);
     await base.world.advance(10 * 60_000);
     const blocked = heard.filter(({ status }) => status === "blocked");

@@ -114,9 +114,10 @@ export async function answerWait(
 ): Promise<ResumeResult> {
   // An id makes the second delivery below the same answer.
   const options = { id: id ?? app.world.id(), error: failure };
+  const record = (): Promise<ResumeResult> => app.resume(token, value, { ...options, drive: false });
   const resuming = app.resume(token, value, options).catch((error: unknown) => {
     // The app does not have the workflow, so the answer is stored for one that has it.
-    if (DurableError.is(error, "unknown-workflow")) return app.deliver(token, value, options);
+    if (DurableError.is(error, "unknown-workflow")) return record();
     throw error;
   });
   const result = await within(resuming, answerMs);
@@ -124,7 +125,7 @@ export async function answerWait(
   const running = resuming.catch(onError);
   waitUntil?.(running);
   // The answer that is recorded by now may be the one of this request.
-  return { ...(await app.deliver(token, value, options)), repeated: false };
+  return { ...(await record()), repeated: false };
 }
 
 interface ReplyText {

@@ -66,7 +66,7 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
   if (answered === null) return;
   const failure = isGenerated(program) ? failureFor(cluster.plan, wait, history.answers.length) : null;
   const value = failure === null ? answered.value : undefined;
-  const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
+  const how = network.healed || random.chance(0.6) ? "resume" : "record";
   const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
   const attempted: AnswerAttempt = {
     ...wait,
@@ -86,7 +86,7 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
   const one = async (): Promise<void> => {
     try {
       const options = { ...(id === null ? {} : { id }), ...(failure === null ? {} : { error: failure }) };
-      const { status, outcome } = await app[how](sent, value, options);
+      const { status, outcome } = await app.resume(sent, value, { ...options, drive: how === "resume" });
       if (failure !== null && status === "accepted") history.meet("an answer that is a failure");
       if (outcome !== undefined) judgeOutcome(cluster, outcome);
       history.meet(`an answer ${status}`);
@@ -121,7 +121,7 @@ async function rush(
     ...wait,
     value,
     id: null,
-    how: "deliver",
+    how: "record",
     valid: false,
     status: null,
     from: scheduler.now,
@@ -129,7 +129,7 @@ async function rush(
   };
   history.answers.push(rushed);
   try {
-    const { status } = await app.deliver(token, value);
+    const { status } = await app.resume(token, value, { drive: false });
     history.say(process.name, `rushes ${wait.runId} ${wait.key}: ${status}`);
     judgeReply(history, { answer: rushed, status, now: scheduler.now, slackMs: cluster.slackMs });
     rushed.status = status;

@@ -16,7 +16,7 @@ export interface AnswerAttempt extends NotedWait {
   readonly failure?: string;
   /** The id under which it may be sent again. */
   readonly id: string | null;
-  readonly how: "resume" | "deliver";
+  readonly how: "resume" | "record";
   readonly valid: boolean;
   /** The reply; null when the sender died or got an error. */
   status: string | null;

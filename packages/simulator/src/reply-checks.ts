@@ -61,7 +61,7 @@ function mayFit(
     (isFree ||
       rejects === true ||
       // The same value waits for its check, by code that a process which resumes may not have.
-      ((how === "deliver" || !isKnown) && isOne(own, value)) ||
+      ((how === "record" || !isKnown) && isOne(own, value)) ||
       sent.some((other) => isOne(other.value, value)));
 }
 

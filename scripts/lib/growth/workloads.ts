@@ -205,7 +205,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
       const tokens = tokensIn(await begun(cold(storage, waits), "waits", size));
       const app = cold(storage, waits);
       await measure("all", async () => {
-        for (const token of tokens) await app.deliver(token, 1);
+        for (const token of tokens) await app.resume(token, 1, { drive: false });
       });
     },
   },

@@ -26,7 +26,7 @@ export const resume: Command = {
     },
     wait: { type: "string", short: "w", value: "key", help: "which suspend point, where several are open" },
     id: { type: "string", value: "text", help: "names the answer, so that sending it twice counts once" },
-    deliver: { type: "boolean", help: "only record the answer; a worker continues the run" },
+    "no-drive": { type: "boolean", help: "only record the answer; a worker continues the run" },
   },
   more: ["Without the code of the workflow the answer is recorded, and a worker continues the run."],
   run: async (context) => {
@@ -43,12 +43,10 @@ export const resume: Command = {
     const failure = flags.text("error");
     const value = failure === undefined ? await answerTo(context, point, shortId(runId)) : undefined;
     const { workflow } = (await lookAt(app, runId, { now: context.now() })).view;
-    const drives = !flags.on("deliver") && app.workflows.includes(workflow);
+    const drives = !flags.on("no-drive") && app.workflows.includes(workflow);
     const id = flags.text("id");
-    const options = { id, error: failure === undefined ? undefined : new Error(failure) };
-    const result = await (drives
-      ? app.resume(point.token, value, options)
-      : app.deliver(point.token, value, options));
+    const error = failure === undefined ? undefined : new Error(failure);
+    const result = await app.resume(point.token, value, { id, error, drive: drives });
     const outcome = drives ? result.outcome : undefined;
     answer({
       json: {

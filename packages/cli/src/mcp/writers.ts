@@ -93,9 +93,7 @@ async function answer(session: Session, args: Args): Promise<Plain> {
     });
   }
   const drives = app.workflows.includes(view.workflow);
-  const result = await (drives
-    ? app.resume(point.token, args["value"])
-    : app.deliver(point.token, args["value"]));
+  const result = await app.resume(point.token, args["value"], { drive: drives });
   return plain({
     status: result.status,
     issues: result.issues,

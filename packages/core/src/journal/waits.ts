@@ -16,7 +16,7 @@ import { nameOf } from "./keys.ts";
 export interface WaitState {
   readonly wait: string;
   opened: (Entry & { kind: "suspend.opened" }) | null;
-  /** Answers without a verdict yet, the earliest first: they came through `deliver`, or before their wait. */
+  /** Answers without a verdict yet, the earliest first: they were only recorded (`drive: false`), or came before their wait. */
   answers: (Entry & { kind: "suspend.answered" })[];
   settled: "resolved" | "expired" | "closed" | null;
   /** The id of the answer that settled it. */

@@ -1,5 +1,5 @@
 /**
- * Answers from outside: `resume` runs the workflow's code, `deliver` does not need it.
+ * Answers from outside. `resume` runs the workflow's code; with `drive: false` it does not need it.
  *
  * resume.1. The MAC of a token is checked before any look-up; a token that fails is `unknown`.
  * resume.2. The append makes a token single-use: the first valid answer settles the wait, later ones are `duplicate`. An
@@ -39,8 +39,8 @@ import { isUnbegun } from "./flow.ts";
 
 /**
  * `accepted`: recorded. After `resume` it has settled the wait, unless the code does not fit the run, whose outcome is then
- * `blocked`; there, and after `deliver`, it is still to be checked, and the first answer that fits settles the wait. `duplicate`: another answer has settled the wait, or will, or the same value waits for
- * its check. `expired`: too late. `invalid`: does not fit the schema, and the wait stays open. `unknown`: not a valid token,
+ * `blocked`; there, and with `drive: false`, it is still to be checked, and the first answer that fits settles the wait.
+ * `duplicate`: another answer has settled the wait, or will, or the same value waits for its check. `expired`: too late. `invalid`: does not fit the schema, and the wait stays open. `unknown`: not a valid token,
  * no such run, or a token of an earlier chapter or of a deleted run with the same id.
  */
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
@@ -56,10 +56,15 @@ export interface ResumeResult<T = unknown> {
   readonly issues?: string;
 }
 
-/** Options of `resume` and `deliver`. */
+/** Options of `resume`. */
 export interface ResumeOptions {
   /** Names this answer. Given again with the same id, it is `repeated` and counts once. */
   readonly id?: string | undefined;
+  /**
+   * False only records the answer, without running code: the wait checks it when a worker, a sweep or an `advance` drives
+   * the run. True by default.
+   */
+  readonly drive?: boolean | undefined;
   /**
    * Answers with a failure: the wait rejects with this error, whatever its schema. Pass `undefined` as the
    * value.
@@ -127,7 +132,7 @@ type Named = NonNullable<ReturnType<Keyring["verify"]>>;
 
 /** The run and the wait that a token names; `null` for one that was not signed here. */
 async function verified(host: Host, token: string, { value, options }: Answered): Promise<Named | null> {
-  assertOptions(options, "id error", "The answer to a suspend point");
+  assertOptions(options, "id drive error", "The answer to a suspend point");
   if (options.error !== undefined && value !== undefined)
     throw new DurableError(
       "invalid-options",
@@ -174,11 +179,11 @@ async function resumeFound(
 ): Promise<ResumeResult> {
   // The code of a child may be known only to its parent's code, and no longer be available after the parent has ended.
   const found = await codeOf(host, journal);
-  if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
+  if (found === null && journal.childOf !== undefined) return recordFound(host, { journal, answer });
   const definition = found ?? definitionOf(host, journal);
   if (await waitsToBegin(definition, journal)) {
     // Its limits decide when it begins, and so when its code can check the answer.
-    const given = await deliverFound(host, { journal, answer });
+    const given = await recordFound(host, { journal, answer });
     return given.status === "unknown"
       ? given
       : { ...given, outcome: await advance(host, definition, journal) };
@@ -213,11 +218,11 @@ async function resumeFound(
   if (placed.result === null) {
     // The code does not fit the run. The answer is kept for code that does, as an answer that is given without code is.
     if (stop.kind === "blocked") {
-      const { status } = await deliverFound(host, { journal, answer });
-      return { status, outcome: await advance(host, definition, await openRun(host, journal.runId)) };
+      const kept = await recordFound(host, { journal, answer });
+      return { ...kept, outcome: await advance(host, definition, await openRun(host, journal.runId)) };
     }
     // Another driver took over before the answer was appended. Append it unchecked; the wait checks it when it is reached.
-    return deliver(host, token, answered);
+    return record(host, token, answered);
   }
   // The driver with the lease may have released it just before the answer was appended. Then this process drives.
   if (stop.kind === "left" && !drives() && isDue(journal, placed.result)) {
@@ -318,13 +323,13 @@ async function record(host: Host, token: string, answered: Answered): Promise<Re
   const named = await verified(host, token, answered);
   if (named === null) return now("unknown");
   return host.inTurn(named.locator, async () => {
-    const skimmed = await deliverToOpenWait(host, named, answered);
+    const skimmed = await recordToOpenWait(host, named, answered);
     if (skimmed !== null) return skimmed;
     const found = await find(host, token, answered);
     if (found === null) return now("unknown");
     const user = host.parked.user(found.journal);
     try {
-      return await deliverFound(host, found);
+      return await recordFound(host, found);
     } finally {
       host.parked.checkIn(found.journal, user);
     }
@@ -332,7 +337,7 @@ async function record(host: Host, token: string, answered: Answered): Promise<Re
 }
 
 /** The usual answer, to a wait that is open: nothing else of the run is decoded. `null` in any other case. */
-async function deliverToOpenWait(
+async function recordToOpenWait(
   host: Host,
   { locator, wait }: Named,
   answered: Answered,
@@ -356,7 +361,7 @@ async function deliverToOpenWait(
   }
 }
 
-async function deliverFound(
+async function recordFound(
   host: Host,
   { journal, answer }: { journal: RunJournal; answer: Answer },
 ): Promise<ResumeResult> {
@@ -386,7 +391,7 @@ const known =
       () => verb(host, ...given),
     );
 
-/** Answers a wait, and drives its run. */
-export const resume: Verb = known(answer);
-/** Answers a wait, without running code. */
-export const deliver: Verb = known(record);
+/** Answers a wait, and drives its run; with `drive: false`, without running code. */
+export const resume: Verb = known((host, token, answered) =>
+  (answered.options.drive === false ? record : answer)(host, token, answered),
+);

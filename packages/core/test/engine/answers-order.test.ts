@@ -74,8 +74,8 @@ describe.each(every)("two answers before an advance, $how, checked in $a and $b 
     const on = lab();
     const flow = twoWaits(on, { a, b });
     const { app, token } = await parkedIn(on, flow, warm);
-    await app.deliver(token("parallel[b]/ok"), "b");
-    await app.deliver(token("parallel[a]/ok"), "a");
+    await app.resume(token("parallel[b]/ok"), "b", { drive: false });
+    await app.resume(token("parallel[a]/ok"), "a", { drive: false });
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(["b", "a"]);
     expect(await settledIn(app)).toEqual([
       "suspend.resolved parallel[b]/ok",
@@ -89,13 +89,13 @@ describe.each(memory)("answers that are refused, $how", ({ warm }) => {
   test("are judged in their order, too, and their wait takes another", async () => {
     const on = lab();
     const { app, token } = await parkedIn(on, twoWaits(on, { a: 0, b: 5_000 }), warm);
-    await app.deliver(token("parallel[b]/ok"), "bad");
-    await app.deliver(token("parallel[a]/ok"), "a");
+    await app.resume(token("parallel[b]/ok"), "bad", { drive: false });
+    await app.resume(token("parallel[a]/ok"), "a", { drive: false });
     expect(await on.world.run(app.advance("r"))).toMatchObject({
       status: "suspended",
       waiting: [{ key: "parallel[b]/ok" }],
     });
-    await app.deliver(token("parallel[b]/ok"), "b");
+    await app.resume(token("parallel[b]/ok"), "b", { drive: false });
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(["a", "b"]);
     expect(await settledIn(app)).toEqual([
       "suspend.rejected parallel[b]/ok",
@@ -119,7 +119,7 @@ describe.each(slow)("an answer before an overdue timer, $how, checked in $ms ms"
     });
     const { app, token } = await parkedIn(on, flow, warm);
     await on.world.advance(hour / 2);
-    await app.deliver(token("race[answer]/ok"), "yes");
+    await app.resume(token("race[answer]/ok"), "yes", { drive: false });
     await on.world.advance(hour);
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("answer");
     expect((await settledIn(app))[0]).toBe("suspend.resolved race[answer]/ok");
@@ -137,7 +137,7 @@ describe.each(slow)("an answer before an overdue timer, $how, checked in $ms ms"
       return order;
     });
     const { app, token } = await parkedIn(on, flow, warm);
-    await app.deliver(token("parallel[b]/ok"), "yes");
+    await app.resume(token("parallel[b]/ok"), "yes", { drive: false });
     await on.world.advance(2 * hour);
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(["b yes", "a late"]);
     expect(outputOf(await replayOf(on, flow))).toEqual(["b yes", "a late"]);
@@ -151,7 +151,7 @@ describe.each(slow.filter(({ ms }) => ms !== null))(
       const on = lab();
       const flow: Flow = durable("refused", (ctx) => askForAnHour(on, ctx, ms));
       const { app, token } = await parkedIn(on, flow, warm);
-      await app.deliver(token("ok"), "bad");
+      await app.resume(token("ok"), "bad", { drive: false });
       await on.world.advance(2 * hour);
       expect(outputOf(await on.world.run(app.advance("r")))).toBe("late");
       expect(await settledIn(app)).toEqual(["suspend.rejected ok", "suspend.expired ok"]);
@@ -181,7 +181,7 @@ describe("a result that comes while an answer is checked", () => {
     await on.world.advance(8_000);
     // The wait is durable, though the run is not parked.
     const { token } = await tokenWhileRunning(on, flow);
-    expect((await app.deliver(token, "ask")).status).toBe("accepted");
+    expect((await app.resume(token, "ask", { drive: false })).status).toBe("accepted");
     expect(await on.world.run(run.result())).toEqual(["ask", "step"]);
     expect(await settledIn(app)).toEqual(inOrder);
     expect(outputOf(await replayOf(on, flow))).toEqual(["ask", "step"]);
@@ -194,7 +194,7 @@ describe("a result that comes while an answer is checked", () => {
     await dieAt(on, flow, 2);
     const { token } = await tokenWhileRunning(on, flow);
     const app = createApp({ ...on, workflows: [flow] });
-    expect((await app.deliver(token, "ask")).status).toBe("accepted");
+    expect((await app.resume(token, "ask", { drive: false })).status).toBe("accepted");
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(["ask", "step"]);
     expect(await settledIn(app)).toEqual(inOrder);
   });

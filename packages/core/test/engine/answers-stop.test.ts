@@ -23,7 +23,7 @@ describe("a driver that stops while it checks an answer", () => {
     const { app, worker } = open(on, [flow], { interval: 100 });
     await app.start("ask", undefined, { id: "r", drive: false });
     await on.world.advance(1_000);
-    await app.deliver(tokenOf(await app.get("r").outcome()), "yes");
+    await app.resume(tokenOf(await app.get("r").outcome()), "yes", { drive: false });
     await on.world.advance(2_000);
     expect(worker.active).toBe(1);
     const before = on.world.now();
@@ -49,7 +49,7 @@ describe("a driver that stops while it checks an answer", () => {
     const app = createApp({ ...on, workflows: [flow] });
     await app.start("both", undefined, { id: "r" });
     await on.world.advance(1_000);
-    await app.deliver(tokenOf(await app.get("r").outcome()), "yes");
+    await app.resume(tokenOf(await app.get("r").outcome()), "yes", { drive: false });
     // Other code, which comes to the step with another input two seconds after the check began.
     Object.assign(life, { foreignMs: 2_000, input: "second" });
     expect(await on.world.run(app.advance("r"))).toMatchObject({

@@ -130,7 +130,7 @@ const ways = {
     (await at.world.run(at.flow(code).resume(token, "yes"))).outcome,
   "deliver, then sweep": async (at: Stage, code: Code, token: string) => {
     const app = at.app(code);
-    expect(await app.deliver(token, "yes")).toMatchObject({ status: "accepted" });
+    expect(await app.resume(token, "yes", { drive: false })).toMatchObject({ status: "accepted" });
     return (await at.world.run(app.sweep())).outcomes[0];
   },
 };

@@ -66,7 +66,7 @@ describe("the deadline of a run", () => {
     ] as const) {
       const token = tokenOf(await on.world.run(flow.with(on).run(undefined, { id })));
       await on.world.advance(3_600_000 + late);
-      const { status } = await app.deliver(token, "yes");
+      const { status } = await app.resume(token, "yes", { drive: false });
       expect(status).toBe(late < 0 ? "accepted" : "expired");
       await on.world.advance(10);
       const outcome = await on.world.run(app.advance(id));
@@ -87,7 +87,7 @@ describe("the deadline of a run", () => {
     );
     const app = createApp({ ...on, workflows: [flow] });
     const token = tokenOf(await on.world.run(flow.with(on).run(undefined, { id: "r" })));
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     await on.world.advance(3_600_001);
     expect(await on.world.run(app.advance("r"))).toMatchObject({
       status: "failed",
@@ -236,7 +236,7 @@ describe("the deadline of a group or a child", () => {
     const app = createApp({ ...on, workflows: [flow] });
     await on.world.advance(30_000);
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("deadline");
-    expect((await app.deliver(token, "late")).status).toBe("expired");
+    expect((await app.resume(token, "late", { drive: false })).status).toBe("expired");
   });
 
   test("a child is cancelled, and the call rejects", async () => {

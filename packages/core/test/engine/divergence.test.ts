@@ -123,7 +123,7 @@ describe("a wait that vanished", () => {
 
   test("and was answered without code: the answer is not swallowed", async () => {
     const { at, token } = await at1(v1);
-    await at.app(v1).deliver(token, "yes");
+    await at.app(v1).resume(token, "yes", { drive: false });
     expect(blockedError(await at.run((_, say) => say("a"))).code).toBe("diverged");
   });
 

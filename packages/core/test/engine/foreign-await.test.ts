@@ -131,7 +131,7 @@ describe("a wait that is not ctx's, in a workflow", () => {
     });
     const token = tokenOf(await runOf(on, flow));
     const app = createApp({ workflows: [flow], ...on });
-    await app.deliver(token, "yes");
+    await app.resume(token, "yes", { drive: false });
     await on.world.advance(60_000);
     const outcome = await on.world.run(app.advance("r"));
     expect(outputOf(outcome)).toEqual([1, "yes"]);

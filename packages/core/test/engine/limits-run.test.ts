@@ -83,7 +83,7 @@ describe.each(over)("H71 a value that is %s", (_, code, make) => {
     expect(bodies).toBe(1);
   });
 
-  test.each(["resume", "deliver"] as const)(
+  test.each(["resume", "record"] as const)(
     "as an answer by %s is refused, and the wait stays open",
     async (way) => {
       const on = lab();
@@ -91,7 +91,9 @@ describe.each(over)("H71 a value that is %s", (_, code, make) => {
       const app = createApp({ workflows: [flow], ...on });
       const token = tokenOf(await runOf(on, flow));
       const before = await batchesOf(on);
-      expect(await failureOf(on.world.run(app[way](token, make())))).toMatchObject({ code });
+      expect(
+        await failureOf(on.world.run(app.resume(token, make(), { drive: way === "resume" }))),
+      ).toMatchObject({ code });
       expect(await batchesOf(on)).toEqual(before);
       const result = await on.world.run(app.resume(token, "small"));
       expect(outputOf(result.outcome)).toBe("small");

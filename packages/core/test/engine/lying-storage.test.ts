@@ -37,7 +37,7 @@ describe("H19 a read that gives only the beginning of a journal", () => {
         () => app.advance("r"),
         () => app.get("r").outcome(),
         () => app.resume(token, "yes"),
-        () => app.deliver(token, "yes"),
+        () => app.resume(token, "yes", { drive: false }),
         () => app.cancel("r"),
         () => app.get("r").fork({ from: "a", id: `fork-${count}` }),
       ];
@@ -161,6 +161,6 @@ test("H20 an answer to a run whose journal was cut shorter meanwhile finds its w
   const token = tokenOf(await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" })));
   await storage.forget(2);
   const app = createApp({ workflows: [flow], ...on, storage });
-  expect((await app.deliver(token, "yes")).status).toBe("accepted");
+  expect((await app.resume(token, "yes", { drive: false })).status).toBe("accepted");
   expect(outputOf(await on.world.run(app.advance("r")))).toBe("yes");
 });

@@ -136,7 +136,10 @@ async function raced(order: readonly Racer[], kind: "ctx" | "plain"): Promise<Ra
   const { world, storage } = setting();
   const flow = raceFlow(world, kind, (racer) => (order.indexOf(racer) + 1) * 10_000);
   const app = createApp({ storage, world, secret, workflows: [flow(racers)], bind: false });
-  world.timer((order.indexOf("ask") + 1) * 10_000, () => void app.deliver(tokens.at(-1)!, "answer"));
+  world.timer(
+    (order.indexOf("ask") + 1) * 10_000,
+    () => void app.resume(tokens.at(-1)!, "answer", { drive: false }),
+  );
   const outcome = await world.run(flow(racers).with({ storage, world, secret }).run(null, { id: runId }));
   return { world, storage, flow, live: outputOf(outcome) as Raced };
 }

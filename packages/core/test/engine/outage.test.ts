@@ -137,7 +137,8 @@ describe("H73 a full disk", () => {
     run: (on, storage) => flow.with({ ...on, storage }).run(undefined, { id: "new" }),
     start: (on, storage) => flow.with({ ...on, storage }).start(undefined, { id: "new" }),
     resume: (on, storage, token) => flow.with({ ...on, storage }).resume(token, 1),
-    deliver: (on, storage, token) => createApp({ ...on, storage, workflows: [flow] }).deliver(token, 1),
+    recordAnswer: (on, storage, token) =>
+      createApp({ ...on, storage, workflows: [flow] }).resume(token, 1, { drive: false }),
     cancel: (on, storage) => flow.with({ ...on, storage }).cancel("r"),
     fork: (on, storage) => flow.with({ ...on, storage }).fork("r", { from: "ok" }),
     record: async (on, storage) => (await Journal.open("j", { ...on, storage })).record("k", () => 1),

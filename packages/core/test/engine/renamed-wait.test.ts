@@ -60,7 +60,9 @@ describe("an open wait that the code has under another name", () => {
 
   test("an answer that was delivered without code blocks the run", async () => {
     const { at, token } = await opened();
-    expect(await at.app(approval()).deliver(token, "yes")).toMatchObject({ status: "accepted" });
+    expect(await at.app(approval()).resume(token, "yes", { drive: false })).toMatchObject({
+      status: "accepted",
+    });
     const before = await at.bytes();
     for (const outcome of [await at.run(approval()), await at.world.run(at.app(approval()).advance(runId))]) {
       const error = blockedError(outcome);
@@ -153,7 +155,7 @@ describe("code that may still reach the wait", () => {
   test("after a new sleep: the answer waits for it", async () => {
     const { at, token } = await opened((ctx) => ctx.suspend("review"));
     const code: Code = async (ctx) => [await ctx.sleep("1h"), await ctx.suspend("review")];
-    await at.app(code).deliver(token, "yes");
+    await at.app(code).resume(token, "yes", { drive: false });
     expect(await at.run(code)).toMatchObject({ status: "suspended" });
     await at.world.advance(3_600_000);
     expect(outputOf(await at.run(code))).toEqual([undefined, "yes"]);
@@ -168,7 +170,7 @@ describe("code that may still reach the wait", () => {
       ];
     const at = stage();
     const parked = await at.run(race(3_600_000), 1);
-    await at.app(race(3_600_000)).deliver(tokenOf(parked, "race[ask]/review"), "yes");
+    await at.app(race(3_600_000)).resume(tokenOf(parked, "race[ask]/review"), "yes", { drive: false });
     const next = await at.run(race(3_600_000));
     expect(next.status === "suspended" && next.waiting.map(({ name }) => name)).toEqual(["other"]);
   });
@@ -194,7 +196,7 @@ describe("code that may still reach the wait", () => {
       "other",
       "review",
     ]);
-    await at.app(code, 1).deliver(tokenOf(opened, "parallel[slow]/review"), "yes");
+    await at.app(code, 1).resume(tokenOf(opened, "parallel[slow]/review"), "yes", { drive: false });
     hangs.now = true;
     expect(await at.run(code, 1)).toMatchObject({ status: "suspended" });
     hangs.now = false;

@@ -28,7 +28,7 @@ async function reopened(): Promise<{ on: Lab; app: App; token: string }> {
   let appends = 0;
   const storage = hooked(on.storage, async (operation, moment) => {
     if (operation === "append" && moment === "after" && ++appends === 3)
-      expect((await app.deliver(token, "yes")).status).toBe("accepted");
+      expect((await app.resume(token, "yes", { drive: false })).status).toBe("accepted");
   });
   await on.world.run(first.with({ ...on, storage }).run(undefined, { id: "r" }));
   const kinds = await kindsOf(app.get("r"));
@@ -58,7 +58,7 @@ test("a wait that was answered, closed and opened again still ends by its timeou
 
 test("a wait that was answered, closed and opened again takes another answer", async () => {
   const { on, app, token } = await reopened();
-  expect((await app.deliver(token, "again")).status).toBe("accepted");
+  expect((await app.resume(token, "again", { drive: false })).status).toBe("accepted");
   await on.world.advance(2 * hour);
   expect(await endOf({ on, app })).toEqual(["ask", "again", "end"]);
 });

@@ -73,7 +73,7 @@ async function play(tree: Tree, setting: Setting): Promise<History> {
           const answer = `answer ${asked.size}`;
           const checked = random.chance(0.5);
           void pause(setting.answerAfter()).then(() =>
-            checked ? app.resume(token, answer) : app.deliver(token, answer),
+            checked ? app.resume(token, answer) : app.resume(token, answer, { drive: false }),
           );
         },
         work: async (node, { idempotencyKey }) => {

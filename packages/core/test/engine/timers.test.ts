@@ -15,7 +15,7 @@ test("H37 a wrong clock at the sender of an answer does not move ctx.now() a yea
   const token = tokenOf(await world.run(flow.with({ storage, world, secret }).run(undefined, { id: "r" })));
   const ahead = { ...world, now: () => world.now() + 365 * 86_400_000 };
   const app = createApp({ workflows: [flow], storage, world: ahead, secret });
-  expect((await world.run(app.deliver(token, 1))).status).toBe("accepted");
+  expect((await world.run(app.resume(token, 1, { drive: false }))).status).toBe("accepted");
   const outcome = await world.run(flow.with({ storage, world, secret }).run(undefined, { id: "r" }));
   expect(outputOf(outcome)).toBeLessThan(world.now() + 86_400_000);
 });
@@ -37,7 +37,9 @@ test("H40 an answer that is in the journal before the timer fires wins the race 
     );
     const slow = () => faultyStorage(storage, { world, latency: () => random.between(0, 6) });
     const app = createApp({ workflows: [flow], storage: slow(), world, secret });
-    const answering = pause(world, random.between(30, 50)).then(() => app.deliver(token, "yes"));
+    const answering = pause(world, random.between(30, 50)).then(() =>
+      app.resume(token, "yes", { drive: false }),
+    );
     const running = flow.with({ storage: slow(), world, secret }).run(undefined, { id: "r" });
     const [outcome] = await world.run(Promise.all([running, answering]));
     const entries = await flow.with({ storage, world, secret }).get("r").entries();
@@ -66,7 +68,7 @@ test("H40 an answer and a timer in one millisecond: the journal decides, replay 
     });
     const slow = () => faultyStorage(on.storage, { world: on.world, latency: () => random.between(0, 2) });
     const app = createApp({ workflows: [flow], ...on, storage: slow() });
-    const answering = pause(on.world, 50).then(() => app.deliver(token, "yes"));
+    const answering = pause(on.world, 50).then(() => app.resume(token, "yes", { drive: false }));
     const running = flow.with({ ...on, storage: slow() }).run(undefined, { id: "r" });
     const [outcome, { status }] = await on.world.run(Promise.all([running, answering]));
     const [winner] = outputOf(outcome) as string[];

@@ -46,7 +46,7 @@ describe("H71 blobs go with the append that lands", () => {
     const sent: AppendRequest[] = [];
     const storage = before(on.storage, async (request) => {
       sent.push(request);
-      if (sent.length === 1) await app.deliver(token, "early");
+      if (sent.length === 1) await app.resume(token, "early", { drive: false });
     });
     const outcome = await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
     expect(outputOf(outcome)).toEqual({ ask: "early", large: [large, [large, large]] });

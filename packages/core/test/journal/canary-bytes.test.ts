@@ -76,7 +76,7 @@ describe("H67 a canary secret", () => {
     const token = waiting[0]?.token ?? "";
     const invalid = await app.resume(token, { ok: canary });
     expect(invalid.status).toBe("invalid");
-    await app.deliver(token, { ok: canary, note: canary });
+    await app.resume(token, { ok: canary, note: canary }, { drive: false });
     await app.advance("r");
     const ended = await app.resume(token, { ok: true });
     const other = await app.start("leaky", { plain: canary, kept: key }, { id: "s" });

@@ -162,13 +162,15 @@ describe("H68 a journal from before encryption", () => {
     });
     const before = of(await storedRuns(old.storage)).batches;
     const lenient = old.under(withKeys({ acceptPlain: true }));
-    await old.world.run(createApp({ ...lenient, workflows: [letters] }).deliver(left, "to the left"));
+    await old.world.run(
+      createApp({ ...lenient, workflows: [letters] }).resume(left, "to the left", { drive: false }),
+    );
     const after = of(await storedRuns(old.storage)).batches;
     expect(after.slice(0, before.length)).toEqual(before);
     expect(after.slice(before.length).map((batch) => "seal" in batch)).toEqual([true]);
     // From now on the old batches cannot be changed either.
     const app = createApp({ ...lenient, workflows: [letters] });
-    await old.world.run(app.deliver(right, "to the right"));
+    await old.world.run(app.resume(right, "to the right", { drive: false }));
     const sent = await old.world.run(app.advance("r"));
     const done = await old.world.run(letters.with({ ...lenient }).resume(tokenOf(sent, "send"), "yes"));
     expect(outputOf(done.outcome)).toBeDefined();
@@ -195,8 +197,8 @@ describe("H68 a journal from before encryption", () => {
     const lab = sealedLab();
     const first = await lab.world.run(letters.with({ ...lab }).run(input, { id: "r" }));
     const rotated = createApp({ ...lab.under(cipherOf("k2", "k1")), workflows: [letters] });
-    await lab.world.run(rotated.deliver(tokenOf(first, "left"), "x"));
-    await lab.world.run(rotated.deliver(tokenOf(first, "right"), "y"));
+    await lab.world.run(rotated.resume(tokenOf(first, "left"), "x", { drive: false }));
+    await lab.world.run(rotated.resume(tokenOf(first, "right"), "y", { drive: false }));
     expect(await lab.world.run(rotated.advance("r"))).toMatchObject({ status: "suspended" });
     const lacking = createApp({ ...lab.under(cipherOf("k1")), workflows: [letters] });
     expect(await failureOf(lacking.get("r").outcome())).toMatchObject({

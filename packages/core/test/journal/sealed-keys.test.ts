@@ -50,7 +50,7 @@ describe("H68 keys", () => {
     const { lab } = await parked();
     const app = createApp({ ...lab, workflows: [letters] });
     const token = tokenOf(await app.get("s").outcome(), "send");
-    await lab.world.run(app.deliver(token, "yes"));
+    await lab.world.run(app.resume(token, "yes", { drive: false }));
     const other = createApp({ ...lab.under(cipherOf("k2")), workflows: [letters] });
     expect(await lab.world.run(other.sweep())).toMatchObject({
       failed: [{ runId: "s", error: { code: "no-key" } }],

@@ -64,7 +64,8 @@ async function recorded(lab: SealedLab): Promise<unknown> {
   const app = createApp({ ...lab, workflows: [flow] });
   const parked = await lab.world.run(flow.with({ ...lab }).run(undefined, { id: "r" }));
   // All three are there before anybody looks.
-  for (const name of ["z", "x", "y"]) await lab.world.run(app.deliver(tokenOf(parked, name), name));
+  for (const name of ["z", "x", "y"])
+    await lab.world.run(app.resume(tokenOf(parked, name), name, { drive: false }));
   return outputOf(await lab.world.run(app.advance("r")));
 }
 

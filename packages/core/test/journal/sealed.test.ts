@@ -54,11 +54,11 @@ async function everything(lab: SealedLab): Promise<void> {
   await world.advance(1_000);
   const token = tokenOf(await world.run(app.advance("r")), "ask");
   await world.run(app.resume(token, { ok: canary }));
-  await world.run(app.deliver(token, { ok: canary }));
+  await world.run(app.resume(token, { ok: canary }, { drive: false }));
   await world.run(app.advance("r"));
   await world.run(app.resume(token, { ok: true, hint: canary }));
   const parked = await world.run(extra.with({ ...lab, patience: "1h" }).run(canary, { id: "x" }));
-  await world.run(app.deliver(tokenOf(parked, "early"), canary));
+  await world.run(app.resume(tokenOf(parked, "early"), canary, { drive: false }));
   await world.run(app.advance("x"));
   const edit = { use: canary, chunks: [canary], child: { canary } };
   await world.run(
@@ -181,7 +181,7 @@ describe("H68 H10 runs under a cipher end like others", () => {
     const seen: unknown[] = [];
     for await (const event of run.stream("chunks")) seen.push(event.type === "chunk" && event.value);
     expect(seen).toEqual([canary, `${canary} again`]);
-    await app.deliver(token, `${canary}, yes`);
+    await app.resume(token, `${canary}, yes`, { drive: false });
     expect(await run.result({ wait: true })).toEqual([seen, `${canary}, yes`, `${canary}!`]);
     await worker.stop();
     const end: Outcome<unknown> = await app.get("r").outcome();

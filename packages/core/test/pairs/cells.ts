@@ -8,7 +8,7 @@
 
 export const verbs = [
   "resume",
-  "deliver",
+  "record",
   "repeat",
   "send",
   "cancel",

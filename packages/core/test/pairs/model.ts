@@ -234,7 +234,7 @@ function startedBeside(life: Life, frame: Frame): Move[] {
 
 const promised: Acts = {
   resume: resumed,
-  deliver: answered,
+  record: answered,
   send: (life) => {
     if (life.gone) return [{ word: "unknown", life }];
     return [{ word: life.end === null ? "accepted" : "ended", life }];

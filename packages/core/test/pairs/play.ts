@@ -133,7 +133,7 @@ async function finish(stage: Stage): Promise<void> {
         const outcome = await stage.run(app.get(head.runId).outcome());
         const token = tokenIn(outcome);
         if (outcome.status === "paused") await stage.run(app.get(head.runId).unpause({ drive: false }));
-        if (token !== null) await stage.run(app.deliver(token, canary("finish")));
+        if (token !== null) await stage.run(app.resume(token, canary("finish"), { drive: false }));
       }
       await stage.drain();
     }

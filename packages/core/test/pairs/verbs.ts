@@ -41,10 +41,10 @@ const outcomeWord = ({ status }: Outcome<unknown>): Given => ({ word: status });
 
 async function answer(
   app: App,
-  how: "resume" | "deliver",
+  how: "resume" | "record",
   { token, value }: { readonly token: string; readonly value: string },
 ): Promise<Given> {
-  const { status } = await app[how](token, value);
+  const { status } = await app.resume(token, value, { drive: how === "resume" });
   return { word: status, answers: status === "accepted" ? [value] : [] };
 }
 
@@ -61,8 +61,8 @@ async function given(work: () => Promise<Given>): Promise<Given> {
 const acts: Readonly<Record<Verb, (hands: Hands, app: App) => Promise<Given>>> = {
   resume: ({ subject: { token }, nth }, app) =>
     answer(app, "resume", { token, value: canary(`answer-${nth}`) }),
-  deliver: ({ subject: { token }, nth }, app) =>
-    answer(app, "deliver", { token, value: canary(`answer-${nth}`) }),
+  record: ({ subject: { token }, nth }, app) =>
+    answer(app, "record", { token, value: canary(`answer-${nth}`) }),
   repeat: async ({ subject: { token }, nth }, app) => {
     const first = await given(() => answer(app, "resume", { token, value: canary(`answer-${nth}`) }));
     const second = await given(() => answer(app, "resume", { token, value: canary(`again-${nth}`) }));

@@ -53,9 +53,9 @@ test("an answer is accepted after 20,001 waits that have settled", async () => {
   const before = keys(2 * limits.openWaits + 1);
   await written(on, [started, ...before.flatMap((key) => [opened(key), resolved(key)]), opened("last")]);
   const app = createApp({ ...on, workflows: [] });
-  expect((await app.deliver(tokenOf(on, "last"), "yes")).status).toBe("accepted");
-  expect((await app.deliver(tokenOf(on, "early"), "yes")).status).toBe("accepted");
-  expect((await app.deliver(tokenOf(on, before[0]!), "again")).status).toBe("duplicate");
+  expect((await app.resume(tokenOf(on, "last"), "yes", { drive: false })).status).toBe("accepted");
+  expect((await app.resume(tokenOf(on, "early"), "yes", { drive: false })).status).toBe("accepted");
+  expect((await app.resume(tokenOf(on, before[0]!), "again", { drive: false })).status).toBe("duplicate");
 });
 
 test("early answers are limited, and answers to open waits are not", async () => {
@@ -63,12 +63,12 @@ test("early answers are limited, and answers to open waits are not", async () =>
   const early = keys(limits.openWaits);
   await written(on, [started, ...early.map(answered), opened("open")]);
   const app = createApp({ ...on, workflows: [] });
-  await expect(app.deliver(tokenOf(on, "one more"), "yes")).rejects.toMatchObject({
+  await expect(app.resume(tokenOf(on, "one more"), "yes", { drive: false })).rejects.toMatchObject({
     code: "limit",
     message: expect.stringContaining("Run r accepts no more early answers") as string,
   });
-  expect((await app.deliver(tokenOf(on, early[0]!), "again")).status).toBe("accepted");
-  expect((await app.deliver(tokenOf(on, "open"), "yes")).status).toBe("accepted");
+  expect((await app.resume(tokenOf(on, early[0]!), "again", { drive: false })).status).toBe("accepted");
+  expect((await app.resume(tokenOf(on, "open"), "yes", { drive: false })).status).toBe("accepted");
 });
 
 test("an early answer no longer counts once its wait is open", async () => {
@@ -76,6 +76,8 @@ test("an early answer no longer counts once its wait is open", async () => {
   const early = keys(limits.openWaits);
   await written(on, [started, ...early.map(answered), opened(early[0]!)]);
   const app = createApp({ ...on, workflows: [] });
-  expect((await app.deliver(tokenOf(on, "one more"), "yes")).status).toBe("accepted");
-  await expect(app.deliver(tokenOf(on, "two more"), "yes")).rejects.toMatchObject({ code: "limit" });
+  expect((await app.resume(tokenOf(on, "one more"), "yes", { drive: false })).status).toBe("accepted");
+  await expect(app.resume(tokenOf(on, "two more"), "yes", { drive: false })).rejects.toMatchObject({
+    code: "limit",
+  });
 });

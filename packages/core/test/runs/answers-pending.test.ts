@@ -39,18 +39,18 @@ describe.each([
     const flow = counting(on, ms);
     const { app, token } = await parked(on, flow, warm);
     for (const value of ["bad", "worse", 1, 2])
-      expect(await statusOf(app.deliver(token, value))).toBe("accepted");
+      expect(await statusOf(app.resume(token, value, { drive: false }))).toBe("accepted");
     expect(outputOf(await on.world.run(app.advance("r")))).toBe(1);
     const [bad, worse] = ["suspend.rejected n", "suspend.rejected n"];
     expect((await verdicts(app)).slice(4)).toEqual([bad, worse, "suspend.resolved n"]);
     expect(outputOf(await replayOf(on, flow))).toBe(1);
-    expect(await statusOf(app.deliver(token, 3))).toBe("duplicate");
+    expect(await statusOf(app.resume(token, 3, { drive: false }))).toBe("duplicate");
   });
 
   test("resume checks them first: its own answer wins if none of them fits", async () => {
     const on = lab();
     const { app, token } = await parked(on, counting(on), warm);
-    await app.deliver(token, "bad");
+    await app.resume(token, "bad", { drive: false });
     expect(await on.world.run(app.resume(token, 5))).toMatchObject({
       status: "accepted",
       outcome: { status: "completed", output: 5 },
@@ -62,8 +62,8 @@ describe.each([
   test("resume checks them first: its own answer is a duplicate if one of them fits", async () => {
     const on = lab();
     const { app, token } = await parked(on, counting(on), warm);
-    await app.deliver(token, "bad");
-    await app.deliver(token, 4);
+    await app.resume(token, "bad", { drive: false });
+    await app.resume(token, 4, { drive: false });
     expect(await on.world.run(app.resume(token, 5))).toMatchObject({
       status: "duplicate",
       outcome: { status: "completed", output: 4 },
@@ -73,7 +73,7 @@ describe.each([
   test("H34 an invalid answer by resume is not recorded, and those before it are refused", async () => {
     const on = lab();
     const { app, token } = await parked(on, counting(on), warm);
-    await app.deliver(token, "bad");
+    await app.resume(token, "bad", { drive: false });
     const reply = await on.world.run(app.resume(token, "worse"));
     expect(reply).toMatchObject({ status: "invalid", issues: "it is no number" });
     expect(await verdicts(app)).toEqual(["suspend.answered", "suspend.rejected n"]);
@@ -88,8 +88,8 @@ describe("an answer that needs no check", () => {
       on,
       durable("free", (ctx) => ctx.suspend("n")),
     );
-    expect(await statusOf(app.deliver(token, 1))).toBe("accepted");
-    expect(await statusOf(app.deliver(token, 2))).toBe("duplicate");
+    expect(await statusOf(app.resume(token, 1, { drive: false }))).toBe("accepted");
+    expect(await statusOf(app.resume(token, 2, { drive: false }))).toBe("duplicate");
     expect(outputOf(await on.world.run(app.advance("r")))).toBe(1);
   });
 
@@ -97,9 +97,11 @@ describe("an answer that needs no check", () => {
     for (const first of ["bad", 3]) {
       const on = lab();
       const { app, token } = await parked(on, counting(on));
-      await app.deliver(token, first);
-      expect(await statusOf(app.deliver(token, undefined, { error: new Error("no") }))).toBe("accepted");
-      expect(await statusOf(app.deliver(token, 4))).toBe("duplicate");
+      await app.resume(token, first, { drive: false });
+      expect(await statusOf(app.resume(token, undefined, { error: new Error("no"), drive: false }))).toBe(
+        "accepted",
+      );
+      expect(await statusOf(app.resume(token, 4, { drive: false }))).toBe("duplicate");
       const outcome = await on.world.run(app.advance("r"));
       expect(outcome.status).toBe(first === 3 ? "completed" : "failed");
     }
@@ -109,15 +111,15 @@ describe("an answer that needs no check", () => {
 test("the same id is recognised while its answer waits, and after it has won", async () => {
   const on = lab();
   const { app, token } = await parked(on, counting(on));
-  await app.deliver(token, "bad", { id: "a" });
+  await app.resume(token, "bad", { id: "a", drive: false });
   for (let time = 0; time < 2; time++) {
-    expect(await statusOf(app.deliver(token, "bad", { id: "a" }))).toBe("accepted");
-    expect(await statusOf(app.deliver(token, 5, { id: "b" }))).toBe("accepted");
+    expect(await statusOf(app.resume(token, "bad", { id: "a", drive: false }))).toBe("accepted");
+    expect(await statusOf(app.resume(token, 5, { id: "b", drive: false }))).toBe("accepted");
   }
   expect(outputOf(await on.world.run(app.advance("r")))).toBe(5);
   expect((await verdicts(app)).filter((line) => line.startsWith("suspend.answered"))).toHaveLength(2);
-  expect(await statusOf(app.deliver(token, 5, { id: "b" }))).toBe("accepted");
-  expect(await statusOf(app.deliver(token, "bad", { id: "a" }))).toBe("duplicate");
+  expect(await statusOf(app.resume(token, 5, { id: "b", drive: false }))).toBe("accepted");
+  expect(await statusOf(app.resume(token, "bad", { id: "a", drive: false }))).toBe("duplicate");
 });
 
 test("the same value is recorded once while it waits for its check", async () => {
@@ -125,7 +127,7 @@ test("the same value is recorded once while it waits for its check", async () =>
   const { app, token } = await parked(on, counting(on));
   const values = ["bad", "bad", 1, "bad", 1, { a: 1 }, { a: 1 }];
   const statuses: string[] = [];
-  for (const value of values) statuses.push(await statusOf(app.deliver(token, value)));
+  for (const value of values) statuses.push(await statusOf(app.resume(token, value, { drive: false })));
   const [kept, same] = ["accepted", "duplicate"];
   expect(statuses).toEqual([kept, same, kept, same, same, kept, same]);
   expect(outputOf(await on.world.run(app.advance("r")))).toBe(1);
@@ -134,7 +136,7 @@ test("the same value is recorded once while it waits for its check", async () =>
 test("resume says what is wrong with a value that waits for its check already", async () => {
   const on = lab();
   const { app, token } = await parked(on, counting(on));
-  await app.deliver(token, "bad");
+  await app.resume(token, "bad", { drive: false });
   expect(await on.world.run(app.resume(token, "bad"))).toMatchObject({
     status: "invalid",
     issues: "it is no number",
@@ -144,8 +146,8 @@ test("resume says what is wrong with a value that waits for its check already", 
 test("their number is limited, and resume still checks and answers", async () => {
   const on = lab();
   const { app, token } = await parked(on, counting(on));
-  for (let i = 0; i < limits.pendingAnswers; i++) await app.deliver(token, `bad ${i}`);
-  await expect(app.deliver(token, 1)).rejects.toMatchObject({
+  for (let i = 0; i < limits.pendingAnswers; i++) await app.resume(token, `bad ${i}`, { drive: false });
+  await expect(app.resume(token, 1, { drive: false })).rejects.toMatchObject({
     code: "limit",
     message: expect.stringMatching(/"n" of run r has 100 answers .* use resume/) as string,
   });
@@ -168,9 +170,9 @@ describe("answers before a timeout that has passed", () => {
     const on = lab();
     const flow = inAnHour(on);
     const { app, token } = await parked(on, flow);
-    for (const value of given) await app.deliver(token, value);
+    for (const value of given) await app.resume(token, value, { drive: false });
     await on.world.advance(2 * 3_600_000);
-    expect(await statusOf(app.deliver(token, 8))).toBe("expired");
+    expect(await statusOf(app.resume(token, 8, { drive: false }))).toBe("expired");
     expect(outputOf(await on.world.run(app.advance("r")))).toBe(output);
     expect(outputOf(await replayOf(on, flow))).toBe(output);
   });
@@ -188,9 +190,9 @@ test("verdicts on answers to several waits keep the order of the answers", async
   const app = createApp({ ...on, workflows: [flow] });
   const outcome = await runOf(on, flow);
   const [a, b] = ["parallel[a]/n", "parallel[b]/n"].map((key) => tokenOf(outcome, key)) as [string, string];
-  await app.deliver(a, "bad");
-  await app.deliver(a, 1);
-  await app.deliver(b, 2);
+  await app.resume(a, "bad", { drive: false });
+  await app.resume(a, 1, { drive: false });
+  await app.resume(b, 2, { drive: false });
   await on.world.run(app.advance("r"));
   expect(order).toEqual([1, 2]);
 });
@@ -202,17 +204,17 @@ test("an answer that comes while the verdict on another one is written changes n
   const { app, token } = await parked(on, flow);
   const fast = createApp({ ...on, workflows: [] });
   const driver = createApp({ ...on, storage: slow, workflows: [flow] });
-  await app.deliver(token, 1);
+  await app.resume(token, 1, { drive: false });
   const advancing = driver.advance("r");
   const sending = (async () => {
     for (let i = 2; i < 12; i++) {
       await pause(on.world, 40);
-      expect(await statusOf(fast.deliver(token, i))).toBe("accepted");
+      expect(await statusOf(fast.resume(token, i, { drive: false }))).toBe("accepted");
     }
   })();
   const [outcome] = await on.world.run(Promise.all([advancing, sending]));
   expect(outputOf(outcome)).toBe(1);
-  expect(await statusOf(fast.deliver(token, 12))).toBe("duplicate");
+  expect(await statusOf(fast.resume(token, 12, { drive: false }))).toBe("duplicate");
   expect((await verdicts(app)).filter((line) => line.startsWith("suspend.resolved"))).toHaveLength(1);
 });
 
@@ -224,8 +226,10 @@ test("a question about an uncertain step takes the first answer that fits", asyn
   await dieAt(on, flow, 3, { fault: "crash-before" });
   const token = tokenOf(await runOf(on, flow), "charge/uncertain");
   const app = createApp({ ...on, workflows: [flow] });
-  expect(await statusOf(app.deliver(token, "paid"))).toBe("accepted");
-  expect(await statusOf(app.deliver(token, { status: "completed", value: "c-1" }))).toBe("accepted");
+  expect(await statusOf(app.resume(token, "paid", { drive: false }))).toBe("accepted");
+  expect(await statusOf(app.resume(token, { status: "completed", value: "c-1" }, { drive: false }))).toBe(
+    "accepted",
+  );
   expect(outputOf(await on.world.run(app.advance("r")))).toBe("c-1");
 });
 
@@ -236,10 +240,10 @@ test.each(["crash-before", "crash-after"] as const)(
       const on = lab();
       const flow = counting(on);
       const { app, token } = await parked(on, flow);
-      for (const value of ["bad", "worse", 1, 2]) await app.deliver(token, value);
+      for (const value of ["bad", "worse", 1, 2]) await app.resume(token, value, { drive: false });
       await dieAt(on, flow, append, { fault }).catch(() => {});
       expect(outputOf(await on.world.run(app.advance("r"))), `append ${append}`).toBe(1);
-      expect(await statusOf(app.deliver(token, 3))).toBe("duplicate");
+      expect(await statusOf(app.resume(token, 3, { drive: false }))).toBe("duplicate");
     }
   },
 );

@@ -25,10 +25,10 @@ test("H34 a bad answer that was delivered is recorded, and a good one then works
   const flow = counting.with({ storage, world, secret });
   const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   const token = tokenOf(await world.run(flow.run(undefined, { id: "r" })));
-  expect((await app.deliver(token, "five")).status).toBe("accepted");
+  expect((await app.resume(token, "five", { drive: false })).status).toBe("accepted");
   expect(await world.run(app.advance("r"))).toMatchObject({ status: "suspended", waiting: [{ key: "n" }] });
   expect(await kindsOf(flow.get("r"))).toContain("suspend.rejected n");
-  expect((await app.deliver(token, 5)).status).toBe("accepted");
+  expect((await app.resume(token, 5, { drive: false })).status).toBe("accepted");
   expect(outputOf(await world.run(app.advance("r")))).toBe(5);
 });
 
@@ -37,7 +37,7 @@ test("H30 an answer's id counts for that answer, not for one that was rejected b
   const flow = counting.with({ storage, world, secret });
   const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
   const token = tokenOf(await world.run(flow.run(undefined, { id: "r" })));
-  await app.deliver(token, "five", { id: "bad" });
+  await app.resume(token, "five", { id: "bad", drive: false });
   await world.run(app.advance("r"));
   expect((await world.run(flow.resume(token, 5, { id: "good" }))).status).toBe("accepted");
   expect((await world.run(flow.resume(token, 5, { id: "good" }))).status).toBe("accepted");
@@ -49,7 +49,7 @@ test("a delivered answer that the schema makes null is null to the workflow", as
   const nothing = durable("nothing", (ctx) => ctx.suspend("n", { schema: z.any().transform(() => null) }));
   const flow = nothing.with({ storage, world, secret });
   const app = createApp({ workflows: [flow], bind: false, storage, world, secret });
-  await app.deliver(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "raw");
+  await app.resume(tokenOf(await world.run(flow.run(undefined, { id: "r" }))), "raw", { drive: false });
   expect(outputOf(await world.run(app.advance("r")))).toBe(null);
 });
 
@@ -71,14 +71,16 @@ test("H40 an answer that was accepted before the time-out's entry is what the wo
     });
     const slow = faultyStorage(storage, { world, latency: () => random.between(0, 8) });
     const app = createApp({ workflows: [flow], storage, world, secret });
-    const answering = pause(world, random.between(85, 110)).then(() => app.deliver(token, "answer"));
+    const answering = pause(world, random.between(85, 110)).then(() =>
+      app.resume(token, "answer", { drive: false }),
+    );
     const running = flow.with({ storage: slow, world, secret }).run(undefined, { id: "r" });
     const [outcome, { status }] = await world.run(Promise.all([running, answering]));
     expect(outputOf(outcome), `seed ${seed}: ${status}`).toBe(status === "accepted" ? "answer" : "nobody");
   }
 });
 
-test.each(["resume", "deliver"] as const)(
+test.each(["resume", "record"] as const)(
   "defaults and transforms of an answer's schema are the same on replay, and applied once, by %s",
   async (way) => {
     const on = lab();
@@ -93,7 +95,7 @@ test.each(["resume", "deliver"] as const)(
       return answer;
     });
     const app = createApp({ workflows: [flow], ...on });
-    await on.world.run(app[way](tokenOf(await runOf(on, flow)), {}));
+    await on.world.run(app.resume(tokenOf(await runOf(on, flow)), {}, { drive: way === "resume" }));
     const expected = { at: new Date(3), tags: new Set([3]) };
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(expected);
     expect(outputOf(await replayOf(on, flow))).toEqual(expected);
@@ -131,7 +133,7 @@ test("H31 after lost rounds of race(wait, sleep) an answer goes to the live wait
 });
 
 /** Answers a wait half an hour after a timer won the race against it, in the middle of a step of an hour. */
-async function answeredLate(way: "resume" | "deliver"): Promise<{ status: string; output: unknown }> {
+async function answeredLate(way: "resume" | "record"): Promise<{ status: string; output: unknown }> {
   const on = lab();
   const flow = durable("decided", async (ctx) => {
     const first = await ctx.race({ answer: (c) => c.suspend("ok"), timer: (c) => c.sleep("1h") });
@@ -143,7 +145,7 @@ async function answeredLate(way: "resume" | "deliver"): Promise<{ status: string
   await on.world.advance(3_600_000);
   const driving = app.advance("r");
   await on.world.advance(1_800_000);
-  const answering = app[way](token, "yes");
+  const answering = app.resume(token, "yes", { drive: way === "resume" });
   await on.world.advance(1_000);
   const { status } = await answering;
   return { status, output: outputOf(await on.world.run(driving)) };
@@ -154,7 +156,7 @@ test("H31 an answer to a wait whose race is decided is refused while a long step
 });
 
 test("H31 an answer to a wait whose race is decided is refused while a long step follows, by deliver", async () => {
-  expect(await answeredLate("deliver")).toEqual({ status: "expired", output: "timer" });
+  expect(await answeredLate("record")).toEqual({ status: "expired", output: "timer" });
 });
 
 test("H31 an answer that meets the end of its race on the way is refused, by resume", async () => {
@@ -195,7 +197,7 @@ test("H34 a bad answer that is judged after the deadline leaves the wait to its 
   const app = createApp({ workflows: [flow], ...on });
   const token = tokenOf(await runOf(on, flow));
   await on.world.advance(3_590_000);
-  expect((await app.deliver(token, "five")).status).toBe("accepted");
+  expect((await app.resume(token, "five", { drive: false })).status).toBe("accepted");
   await on.world.advance(60_000);
   const driving = app.advance("r");
   await on.world.advance(3_600_000);
@@ -236,6 +238,6 @@ test("H32 an answer to a mailed token is kept though the run died before it wrot
   });
   await dieAt(on, flow, 2, { fault: "crash-before" });
   const app = createApp({ workflows: [flow], ...on });
-  expect((await app.deliver(sent[0]!, "hello")).status).toBe("accepted");
+  expect((await app.resume(sent[0]!, "hello", { drive: false })).status).toBe("accepted");
   expect((await on.world.run(app.sweep())).outcomes.map(outputOf)).toEqual(["hello"]);
 });

@@ -226,7 +226,7 @@ describe("a blocked run that waits for an answer", () => {
       status: "blocked",
       waiting: [{ key: "ok", token }],
     });
-    expect((await app.deliver(token, "yes")).status).toBe("accepted");
+    expect((await app.resume(token, "yes", { drive: false })).status).toBe("accepted");
     expect(await listed(app)).toEqual({ status: "running", blocked: undefined });
     const right = createApp({ ...on, workflows: [good], patience });
     expect(outputOf(await on.world.run(right.advance("r")))).toBe("yes");

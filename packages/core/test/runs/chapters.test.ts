@@ -146,7 +146,7 @@ describe("a drive reads the current chapter alone", () => {
       await measure((app) => app.get("r").outcome());
       await measure((app) => app.get("r").entries());
       await measure((app) => app.advance("r"));
-      await measure((app) => app.deliver(tokenOf(parked), "yes"));
+      await measure((app) => app.resume(tokenOf(parked), "yes", { drive: false }));
       await measure((app) => app.advance("r"));
       fetched.push(sizes);
     }

@@ -40,8 +40,11 @@ describe("deleting a run", () => {
     const token = tokenOf(await app.get("r").outcome());
     await on.world.run(app.delete("r"));
     expect(await workflowsIn(on)).toEqual([]);
-    for (const way of ["resume", "deliver"] as const)
-      expect(await on.world.run(app[way](token, "late"))).toEqual({ status: "unknown", repeated: false });
+    for (const way of ["resume", "record"] as const)
+      expect(await on.world.run(app.resume(token, "late", { drive: way === "resume" }))).toEqual({
+        status: "unknown",
+        repeated: false,
+      });
     await on.world.advance(3_600_000);
     expect(await on.world.run(app.sweep())).toMatchObject({ outcomes: [], failed: [], unknown: [] });
     expect(await workflowsIn(on)).toEqual([]);

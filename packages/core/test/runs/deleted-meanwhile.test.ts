@@ -27,12 +27,12 @@ const byId: Record<string, Verb> = {
   plan: (app) => app.get("r").plan({ from: "a" }),
   advance: (app) => app.advance("r", { patience: 0 }),
   delete: (app) => app.delete("r"),
+  send: (app) => app.send("r", "mail", "hello"),
 };
 
 const byToken: Record<string, Verb> = {
   resume: (app, token) => app.resume(token, "yes"),
-  deliver: (app, token) => app.deliver(token, "yes"),
-  send: (app) => app.send("r", "mail", "hello"),
+  record: (app, token) => app.resume(token, "yes", { drive: false }),
 };
 
 /** How a run goes away: alone, or with a fork that reads it, or to make place for another of its id. */

@@ -19,12 +19,14 @@ const asks = durable("asks", async (ctx) => {
 const declined = Object.assign(new TypeError("declined by hand"), { code: "E_DECLINED" });
 const caught = { name: "TypeError", message: "declined by hand", code: "E_DECLINED", isError: true };
 
-describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
+describe.each(["resume", "record"] as const)("%s with an error", (how) => {
   test("rejects the wait with it, whatever the schema, and again on replay", async () => {
     const on = lab();
     const app = createApp({ ...on, workflows: [asks], bind: false });
     const token = tokenOf(await on.world.run(app.run(asks, undefined, { id: "r" })));
-    const { status } = await on.world.run(app[how](token, undefined, { error: declined }));
+    const { status } = await on.world.run(
+      app.resume(token, undefined, { error: declined, drive: how === "resume" }),
+    );
     expect(status).toBe("accepted");
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(caught);
     expect((await on.world.run(app.resume(token, 1))).status).toBe("duplicate");
@@ -37,7 +39,7 @@ describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
     const flow = durable("fails", (ctx) => ctx.suspend("ok"));
     const app = createApp({ ...on, workflows: [flow] });
     const token = tokenOf(await on.world.run(flow.run(undefined, { id: "r" })));
-    await on.world.run(app[how](token, undefined, { error: declined }));
+    await on.world.run(app.resume(token, undefined, { error: declined, drive: how === "resume" }));
     expect(await on.world.run(app.advance("r"))).toMatchObject({
       status: "failed",
       error: { code: "run-failed", cause: { message: "declined by hand", code: "E_DECLINED" } },
@@ -48,7 +50,9 @@ describe.each(["resume", "deliver"] as const)("%s with an error", (how) => {
     const on = lab();
     const app = createApp({ ...on, workflows: [asks], bind: false });
     const token = tokenOf(await on.world.run(app.run(asks, undefined, { id: "r" })));
-    await expect(app[how](token, 1, { error: declined })).rejects.toMatchObject({ code: "invalid-options" });
+    await expect(app.resume(token, 1, { error: declined, drive: how === "resume" })).rejects.toMatchObject({
+      code: "invalid-options",
+    });
   });
 });
 
@@ -63,7 +67,7 @@ test("an error that comes before its wait is kept", async () => {
   });
   const app = createApp({ ...on, workflows: [flow] });
   await on.world.run(flow.run(undefined, { id: "r" }));
-  await on.world.run(app.deliver(token, undefined, { error: "a text" }));
+  await on.world.run(app.resume(token, undefined, { error: "a text", drive: false }));
   await on.world.advance(4_000_000);
   const outcome = await on.world.run(app.advance("r"));
   expect(outcome.status).toBe("completed");

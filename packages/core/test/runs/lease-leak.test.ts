@@ -18,7 +18,7 @@ test("a run in memory that goes on by itself, and finds its journal moved, does 
   await on.world.advance(5_000);
   // Another process drives the run on, and parks it again.
   const there = createApp({ ...on, workflows: [flow(false)], patience: 0 });
-  await there.deliver(tokenOf(await there.get("r").outcome(), "ok"), "yes");
+  await there.resume(tokenOf(await there.get("r").outcome(), "ok"), "yes", { drive: false });
   expect(await on.world.run(there.advance("r"))).toMatchObject({ status: "suspended" });
   await on.world.advance(start + 10_500 - on.world.now());
   const { heard, until } = open(on, [flow(false)], { interval: 100 });

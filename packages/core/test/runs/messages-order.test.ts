@@ -55,7 +55,7 @@ describe("several receives of one topic", () => {
     }).with(on);
     const outcome = await on.world.run(flow.run(undefined, { id: "r" }));
     const app = createApp({ ...on, workflows: [] });
-    await on.world.run(app.deliver(tokenOf(outcome, "race[stop]/stop"), 1));
+    await on.world.run(app.resume(tokenOf(outcome, "race[stop]/stop"), 1, { drive: false }));
     await send(on, "a");
     expect(await on.world.run(flow.get("r").result())).toEqual(["stop", "a"]);
   });
@@ -83,7 +83,7 @@ describe("several receives of one topic", () => {
       const bound = flow.with(on);
       const outcome = await on.world.run(bound.run(undefined, { id: "r" }));
       const app = createApp({ ...on, workflows: [] });
-      await on.world.run(app.deliver(tokenOf(outcome, "race[stop]/stop"), 1));
+      await on.world.run(app.resume(tokenOf(outcome, "race[stop]/stop"), 1, { drive: false }));
       await send(on, "a", "b");
       const expected = ["stop", "beside a", "after b"];
       expect(await on.world.run(bound.get("r").result())).toEqual(expected);
@@ -113,7 +113,7 @@ describe("a timeout that has passed, beside a message that came before it", () =
     ).with(on);
     const outcome = await on.world.run(flow.run(undefined, { id: "r" }));
     const app = createApp({ ...on, workflows: [] });
-    await app.deliver(tokenOf(outcome, "parallel[answer]/ok"), "yes");
+    await app.resume(tokenOf(outcome, "parallel[answer]/ok"), "yes", { drive: false });
     await app.send("r", "note", "a");
     await on.world.advance(2 * 3_600_000);
     expect(await on.world.run(flow.get("r").result())).toMatchObject({

@@ -213,6 +213,7 @@ describe("a schema of messages", () => {
     const before = (await run.entries()).length;
     expect(await on.world.run(run.send("count", "x"))).toEqual({
       status: "invalid",
+      repeated: false,
       issues: "expected a number",
     });
     expect(await on.world.run(run.send("cuont" as "count", 1))).toMatchObject({
@@ -290,8 +291,9 @@ describe("ctx.receive with a timeout", () => {
   });
 
   test("a message that is recorded before the timeout wins, also when the timeout was queued first", async () => {
-    // The message is appended just before each append of the driver in turn: of the open wait, the park, the timeout.
-    for (let append = 1; append <= 6; append++) {
+    // The message is appended just before each append of the driver in turn: of the open wait, the park, the timeout. The
+    // first append records the run.
+    for (let append = 2; append <= 6; append++) {
       const on = lab(append);
       const app = createApp({ ...on, workflows: [] });
       let count = 0;
@@ -326,7 +328,10 @@ describe("a receive in a race", () => {
       const outcome = await on.world.run(flow.run(undefined, { id: "r" }));
       const app = createApp({ ...on, workflows: [flow], bind: false });
       await on.world.run(
-        Promise.all([app.send("r", "note", "kept"), app.deliver(tokenOf(outcome, "race[stop]/stop"), 1)]),
+        Promise.all([
+          app.send("r", "note", "kept"),
+          app.resume(tokenOf(outcome, "race[stop]/stop"), 1, { drive: false }),
+        ]),
       );
       expect((await on.world.run(flow.get("r").result()))[1]).toBe("kept");
     }

@@ -29,7 +29,7 @@ test("a wait that is open while a step works is in the outcome, with its token",
     waiting: [{ key: expect.any(String), note: "may I?" }],
   });
   const [wait] = waitsOf(outcome);
-  const { status } = await app.deliver(wait?.token ?? "", true);
+  const { status } = await app.resume(wait?.token ?? "", true, { drive: false });
   expect(status).toBe("accepted");
   expect(waitsOf(await run.outcome())).toEqual([]);
   finish();
@@ -48,7 +48,7 @@ test("waits of a child that works are in the outcome of its parent, whatever the
   expect(await keys()).toHaveLength(1);
   await run.unpause();
   const [wait] = waitsOf(await run.outcome());
-  await app.deliver(wait?.token ?? "", true);
+  await app.resume(wait?.token ?? "", true, { drive: false });
   finish();
   expect(await run.result({ wait: true })).toEqual({ person: true, work: "done" });
 });
@@ -62,7 +62,7 @@ test("without a secret, the outcome of a run that works has no waits, and does n
   const blind = createApp({ workflows: [flow], storage });
   expect(await blind.get("r1").outcome()).toMatchObject({ status: "running", waiting: [] });
   const [wait] = waitsOf(await run.outcome());
-  await app.deliver(wait?.token ?? "", false);
+  await app.resume(wait?.token ?? "", false, { drive: false });
   finish();
   await run.result();
 });
@@ -102,6 +102,6 @@ test("an answer without a verdict changes the count in the head, and nothing els
   const before = await waits();
   expect(before).toEqual({ count: 2, expiresAt: expect.any(Number), question: "first?" });
   const first = waitsOf(outcome).find(({ note }) => note === "first?");
-  expect((await app.deliver(first?.token ?? "", 1)).status).toBe("accepted");
+  expect((await app.resume(first?.token ?? "", 1, { drive: false })).status).toBe("accepted");
   expect(await waits()).toEqual({ ...before, count: 1 });
 });

@@ -116,11 +116,11 @@ describe("a parked run that stays warm", () => {
     const here = createApp({ ...on, storage, workflows: [flow] });
     const run = await here.start("waiting", undefined, { id: "r" });
     await run.result().catch(() => null);
-    await there.deliver(token(await run.outcome()), "a");
+    await there.resume(token(await run.outcome()), "a", { drive: false });
     meanwhile = () => there.advance("r", { signal: stop.signal });
     const outcome = await here.advance("r");
     expect(seen).toEqual({ passes: 3, bodies: 2, ends: 0 });
-    await here.deliver(token(outcome), "b");
+    await here.resume(token(outcome), "b", { drive: false });
     expect(await here.advance("r")).toMatchObject({ status: "completed", output: ["a", 2, "b"] });
     expect(seen).toEqual({ passes: 3, bodies: 2, ends: 1 });
   });
@@ -167,9 +167,9 @@ describe("a parked run that stays warm", () => {
     const there = createApp({ workflows: [flow], storage, secret });
     await here.start("waiting", undefined, { id: "r", drive: false });
     const parked = await here.advance("r");
-    expect((await there.deliver(token(parked), "a")).status).toBe("accepted");
+    expect((await there.resume(token(parked), "a", { drive: false })).status).toBe("accepted");
     const middle = await there.advance("r");
-    expect((await there.deliver(token(middle), "b")).status).toBe("accepted");
+    expect((await there.resume(token(middle), "b", { drive: false })).status).toBe("accepted");
     expect(await here.advance("r")).toMatchObject({ status: "completed", output: ["a", 4, "b"] });
     expect(seen).toEqual({ passes: 3, bodies: 4, ends: 1 });
   });
@@ -180,10 +180,10 @@ describe("a parked run that stays warm", () => {
     const app = createApp({ workflows: [flow], storage, secret });
     const parked = await flow.with({ storage, secret }).run(undefined, { id: "r" });
     // The app has not driven it yet: its first advance replays, the next goes on where that one stood.
-    expect((await app.deliver(token(parked), "a")).status).toBe("accepted");
+    expect((await app.resume(token(parked), "a", { drive: false })).status).toBe("accepted");
     const middle = await app.advance("r");
     expect(seen.passes).toBe(2);
-    expect((await app.deliver(token(middle), "b")).status).toBe("accepted");
+    expect((await app.resume(token(middle), "b", { drive: false })).status).toBe("accepted");
     expect(await app.advance("r")).toMatchObject({ status: "completed", output: ["a", 4, "b"] });
     expect(seen).toEqual({ passes: 2, bodies: 4, ends: 1 });
   });

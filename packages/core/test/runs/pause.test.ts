@@ -84,7 +84,7 @@ describe("a paused run", () => {
       status: "accepted",
       outcome: { status: "paused", waiting: [] },
     });
-    expect((await app.deliver(token, 2)).status).toBe("duplicate");
+    expect((await app.resume(token, 2, { drive: false })).status).toBe("duplicate");
     await app.get("r").unpause({ drive: false });
     const next = await on.world.run(app.advance("r"));
     expect(outputOf((await on.world.run(app.resume(tokenOf(next), 2))).outcome)).toEqual([1, 2]);

@@ -5,9 +5,9 @@ import { z } from "zod";
 import { lab, outputOf, pause, secret, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 import { replayOf, runOf, type Flow } from "../support/behaviour-lives.ts";
 
-const ways = ["resume", "deliver"] as const;
+const ways = ["resume", "record"] as const;
 
-/** An app of one workflow, whose `resume` and `deliver` are called alike. */
+/** An app of one workflow. */
 function appOf(on: Lab, ...workflows: Flow[]) {
   return createApp({ workflows, ...on });
 }
@@ -28,7 +28,9 @@ describe.each(ways)("H27 an early answer, by %s", (way) => {
       return [await wait, await ctx.step("after", () => "after")];
     });
     const driving = flow.with({ ...on }).run(undefined, { id: "r" });
-    const answering = pause(world, 5_000).then(() => appOf(on, flow)[way](token, "yes"));
+    const answering = pause(world, 5_000).then(() =>
+      appOf(on, flow).resume(token, "yes", { drive: way === "resume" }),
+    );
     const [outcome, result] = await world.run(Promise.all([driving, answering]));
     expect(result).toMatchObject({ status: "accepted", outcome: { status: "running" } });
     expect(outputOf(outcome)).toEqual(["yes", "after"]);
@@ -47,14 +49,14 @@ describe.each(ways)("H27 an early answer, by %s", (way) => {
     const driving = flow.with({ ...on }).run(undefined, { id: "r" });
     const app = appOf(on, flow);
     const answering = pause(world, 5_000).then(async () => [
-      (await app[way](token, "no number")).status,
-      (await app[way](token, 5)).status,
+      (await app.resume(token, "no number", { drive: way === "resume" })).status,
+      (await app.resume(token, 5, { drive: way === "resume" })).status,
     ]);
     const [outcome, statuses] = await world.run(Promise.all([driving, answering]));
     // Neither can be checked yet, so both are kept. The first that fits is taken.
     expect(statuses).toEqual(["accepted", "accepted"]);
     expect(outputOf(outcome)).toBe(5);
-    expect((await world.run(app[way](token, 6))).status).toBe("duplicate");
+    expect((await world.run(app.resume(token, 6, { drive: way === "resume" }))).status).toBe("duplicate");
   });
 });
 
@@ -65,9 +67,9 @@ describe.each(ways)("H33 an answer that comes too late, by %s", (way) => {
     const app = appOf(on, flow);
     const first = tokenOf(await runOf(on, flow));
     await on.world.run(app.resume(first, 1));
-    expect((await on.world.run(app[way](first, 2))).status).toBe("duplicate");
+    expect((await on.world.run(app.resume(first, 2, { drive: way === "resume" }))).status).toBe("duplicate");
     await on.world.run(app.resume(tokenOf(await app.get("r").outcome()), 3));
-    expect(await on.world.run(app[way](first, 4))).toMatchObject({
+    expect(await on.world.run(app.resume(first, 4, { drive: way === "resume" }))).toMatchObject({
       status: "duplicate",
       outcome: { status: "completed", output: [1, 3] },
     });
@@ -81,7 +83,7 @@ describe.each(ways)("H33 an answer that comes too late, by %s", (way) => {
       return ctx.step("work", () => "done");
     });
     expect(outputOf(await runOf(on, flow))).toBe("done");
-    const late = await on.world.run(appOf(on, flow)[way](token, 1));
+    const late = await on.world.run(appOf(on, flow).resume(token, 1, { drive: way === "resume" }));
     expect(late).toMatchObject({ status: "expired", outcome: { status: "completed" } });
   });
 
@@ -91,12 +93,14 @@ describe.each(ways)("H33 an answer that comes too late, by %s", (way) => {
     const app = appOf(on, flow);
     const token = tokenOf(await runOf(on, flow));
     await on.world.advance(3_600_000);
-    expect(await on.world.run(app[way](token, "late"))).toMatchObject({
+    expect(await on.world.run(app.resume(token, "late", { drive: way === "resume" }))).toMatchObject({
       status: "expired",
       outcome: { status: "suspended" },
     });
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("nobody");
-    expect((await on.world.run(app[way](token, "later"))).status).toBe("expired");
+    expect((await on.world.run(app.resume(token, "later", { drive: way === "resume" }))).status).toBe(
+      "expired",
+    );
   });
 
   test("to a cancelled run: expired; to one that was deleted or never was: unknown", async () => {
@@ -105,14 +109,20 @@ describe.each(ways)("H33 an answer that comes too late, by %s", (way) => {
     const app = appOf(on, flow);
     const token = tokenOf(await runOf(on, flow));
     await app.cancel("r");
-    expect(await on.world.run(app[way](token, 1))).toMatchObject({
+    expect(await on.world.run(app.resume(token, 1, { drive: way === "resume" }))).toMatchObject({
       status: "expired",
       outcome: { status: "cancelled" },
     });
     await app.delete("r");
-    expect(await on.world.run(app[way](token, 1))).toEqual({ status: "unknown", repeated: false });
+    expect(await on.world.run(app.resume(token, 1, { drive: way === "resume" }))).toEqual({
+      status: "unknown",
+      repeated: false,
+    });
     const elsewhere = appOf({ ...on, ...lab(), world: on.world }, flow);
-    expect(await on.world.run(elsewhere[way](token, 1))).toEqual({ status: "unknown", repeated: false });
+    expect(await on.world.run(elsewhere.resume(token, 1, { drive: way === "resume" }))).toEqual({
+      status: "unknown",
+      repeated: false,
+    });
   });
 });
 
@@ -190,15 +200,25 @@ describe("H30 the same answer sent again", () => {
     const app = appOf(on, flow);
     const token = tokenOf(await runOf(on, flow));
     const again = { status: "accepted", repeated: true };
-    expect(await on.world.run(app[way](token, "first", { id: "m1" }))).toMatchObject({
+    expect(
+      await on.world.run(app.resume(token, "first", { id: "m1", drive: way === "resume" })),
+    ).toMatchObject({
       status: "accepted",
       repeated: false,
     });
-    expect(await on.world.run(app[way](token, "first", { id: "m1" }))).toMatchObject(again);
-    expect((await on.world.run(app[way](token, "other", { id: "m2" }))).status).toBe("duplicate");
-    expect((await on.world.run(app[way](token, "other"))).status).toBe("duplicate");
+    expect(
+      await on.world.run(app.resume(token, "first", { id: "m1", drive: way === "resume" })),
+    ).toMatchObject(again);
+    expect(
+      (await on.world.run(app.resume(token, "other", { id: "m2", drive: way === "resume" }))).status,
+    ).toBe("duplicate");
+    expect((await on.world.run(app.resume(token, "other", { drive: way === "resume" }))).status).toBe(
+      "duplicate",
+    );
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("first");
-    expect(await on.world.run(app[way](token, "first", { id: "m1" }))).toMatchObject(again);
+    expect(
+      await on.world.run(app.resume(token, "first", { id: "m1", drive: way === "resume" })),
+    ).toMatchObject(again);
   });
 
   test.each<Fault>(["lose-reply", "lose-request"])(

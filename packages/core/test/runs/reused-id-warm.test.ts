@@ -50,10 +50,10 @@ describe.each(cases)(
       expect(outputOf(await app.get("r").outcome())).toBe(`${steps} mine`);
     });
 
-    test.each(["resume", "deliver"] as const)("takes no answer to its own token by %s", async (way) => {
+    test.each(["resume", "record"] as const)("takes no answer to its own token by %s", async (way) => {
       const { on, app, oldToken, newToken } = await reused(place, steps);
       const before = await batchesOf(on);
-      expect(await on.world.run(app[way](oldToken, "an old answer"))).toEqual({
+      expect(await on.world.run(app.resume(oldToken, "an old answer", { drive: way === "resume" }))).toEqual({
         status: "unknown",
         repeated: false,
       });
@@ -63,7 +63,7 @@ describe.each(cases)(
 
     test("leaves an answer to the new token to the new run, by deliver", async () => {
       const { on, app, newToken } = await reused(place, steps);
-      expect((await on.world.run(app.deliver(newToken, "mine"))).status).toBe("accepted");
+      expect((await on.world.run(app.resume(newToken, "mine", { drive: false }))).status).toBe("accepted");
       expect(outputOf(await on.world.run(app.advance("r")))).toBe(`${steps} mine`);
     });
   },

@@ -70,7 +70,7 @@ describe("an id that is used again after a delete", () => {
   });
 });
 
-const ways = ["resume", "deliver"] as const;
+const ways = ["resume", "record"] as const;
 const labs = { memory: nonceLab, sqlite: () => nonceLab(sqliteLab()) };
 
 describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeLab) => {
@@ -89,7 +89,7 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
     way: (typeof ways)[number],
   ): Promise<unknown> {
     const before = await batchesOf(on);
-    const result = await on.world.run(app[way](token, "an old answer"));
+    const result = await on.world.run(app.resume(token, "an old answer", { drive: way === "resume" }));
     expect(await batchesOf(on)).toEqual(before);
     return result;
   }
@@ -113,7 +113,9 @@ describe.each(Object.entries(labs))("a token of a deleted run, on %s", (_, makeL
     const own = tokenOf(await on.world.run(ask.run(0, { id: "r" })));
     expect(own).not.toBe(old.token);
     expect(await answered(old, way)).toEqual({ status: "unknown", repeated: false });
-    expect((await on.world.run(app[way](own, "mine"))).status).toBe("accepted");
+    expect((await on.world.run(app.resume(own, "mine", { drive: way === "resume" }))).status).toBe(
+      "accepted",
+    );
     expect(outputOf(await on.world.run(app.advance("r")))).toBe("mine");
   });
 

@@ -54,7 +54,10 @@ export async function answerSome({ runs, answers, progress }: WaitingOptions): P
 
     // Spread over all of them.
     const answered = ids.filter((_, n) => n % Math.floor(runs / answers) === 0).slice(0, answers);
-    await inLanes(answered, async (id) => void (await app.deliver(tokens.get(id) ?? "", id)));
+    await inLanes(
+      answered,
+      async (id) => void (await app.resume(tokens.get(id) ?? "", id, { drive: false })),
+    );
     await worker.until(() => (worker?.stops("completed") ?? 0) >= answers);
     const { now: after } = await worker.memory();
     worker.signal("SIGTERM");

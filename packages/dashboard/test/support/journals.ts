@@ -241,7 +241,7 @@ async function blockedRun(storage: Storage): Promise<void> {
   const parked = await before.with({ storage, secret }).run(undefined, { id: "deploy-42" });
   const app = createApp({ storage, secret, workflows: [after] });
   // The answer makes the run due.
-  if (parked.status === "suspended") await app.deliver(parked.waiting[0]?.token ?? "", true);
+  if (parked.status === "suspended") await app.resume(parked.waiting[0]?.token ?? "", true, { drive: false });
   const { status } = await app.advance("deploy-42");
   if (status !== "blocked") throw new DurableError("run-failed", `deploy-42 is ${status}`);
 }

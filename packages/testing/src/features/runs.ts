@@ -67,7 +67,7 @@ export const answers: Feature = {
           { runId: "r", state: "running", waits: { count: 1, question: "may I?" } },
         ]);
       const [wait] = "waiting" in outcome ? outcome.waiting : [];
-      const answered = await lab.run(lab.app([flow]).deliver(wait?.token ?? "", true));
+      const answered = await lab.run(lab.app([flow]).resume(wait?.token ?? "", true, { drive: false }));
       expect(answered).toMatchObject({ status: "accepted" });
       if (lab.storage.finds === true) expect(await lab.list(app, { waiting: true })).toEqual([]);
       expect(await lab.ended(run)).toMatchObject({ status: "completed", output: { person: true } });

@@ -323,7 +323,7 @@ describe("a child that cannot go on", () => {
   test("is blocked with an answer in it: once its code is back, running the parent drives it on", async () => {
     const on = lab();
     const token = tokenOf(await runOf(on, parentOf(asks)));
-    await createApp({ ...on, workflows: [] }).deliver(token, "ok");
+    await createApp({ ...on, workflows: [] }).resume(token, "ok", { drive: false });
     expect(await runOf(on, parentOf(changed))).toMatchObject({ status: "suspended", waiting: [] });
     await on.world.advance(120_000);
     expect(outputOf(await runOf(on, parentOf(asks)))).toBe("got ok");

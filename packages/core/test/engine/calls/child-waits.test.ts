@@ -192,7 +192,8 @@ describe("the waits of children and grandchildren", () => {
       await on.world.run(family.with({ ...on }).run(undefined, { id: "r" }));
       const parked = await standing(on);
       const door = createApp({ ...on, workflows: [] });
-      for (const key of keys) await door.deliver(tokenOf(parked, key), answers[key.split("/").at(-1)!]);
+      for (const key of keys)
+        await door.resume(tokenOf(parked, key), answers[key.split("/").at(-1)!], { drive: false });
       const app = createApp({ ...on, workflows });
       await on.world.advance(ms);
       for (let sweeps = 0; sweeps < 3; sweeps++) await on.world.run(app.sweep());

@@ -99,7 +99,7 @@ describe("workers that know a part of the family", () => {
     await on.world.advance(5_000);
     const door = createApp({ ...on, workflows: [] });
     for (const { runId } of await childrenOf(on.storage, "r"))
-      await door.deliver(tokenOf(await door.get(runId).outcome()), "ok");
+      await door.resume(tokenOf(await door.get(runId).outcome()), "ok", { drive: false });
     // A worker that has the parent alone looks after its children every ten minutes at first.
     await on.world.advance(700_000);
     expect(outputOf(await door.get("r").outcome())).toEqual(["a ok b", "a ok b"]);
@@ -114,7 +114,7 @@ describe("workers that know a part of the family", () => {
     const { worker, app } = open(on, [kid]);
     const door = createApp({ ...on, workflows: [] });
     for (const { runId } of await childrenOf(on.storage, "r"))
-      await door.deliver(tokenOf(await door.get(runId).outcome()), "ok");
+      await door.resume(tokenOf(await door.get(runId).outcome()), "ok", { drive: false });
     await on.world.advance(10_000);
     expect(await statuses(on.storage)).toEqual({ completed: 2, running: 1 });
     await on.world.run(worker.stop());

@@ -47,7 +47,7 @@ test("the signal of a race's loser names the winner, and an error that the loser
   expect(await rejections()).toEqual([]);
 });
 
-test.each(["resume", "deliver"] as const)(
+test.each(["resume", "record"] as const)(
   "H43 the wait of a loser is closed at once: expired, by %s",
   async (way) => {
     const on = lab();
@@ -60,7 +60,9 @@ test.each(["resume", "deliver"] as const)(
     const early = await on.world.run(app.resume(tokenOf(outcome, "race[early]/ok"), "first"));
     expect(early.outcome).toMatchObject({ status: "suspended", waiting: [{ key: "last" }] });
     const stale = tokenOf(outcome, "race[late]/ok");
-    expect((await on.world.run(app[way](stale, "late"))).status).toBe("expired");
+    expect((await on.world.run(app.resume(stale, "late", { drive: way === "resume" }))).status).toBe(
+      "expired",
+    );
     const last = await on.world.run(app.resume(tokenOf(early.outcome!), "end"));
     expect(outputOf(last.outcome)).toEqual([{ name: "early", value: "first" }, "end"]);
   },
@@ -109,7 +111,7 @@ test("H4 race(step, sleep, wait) has one winner through a crash at every append,
           return [first.name, ctx.now()];
         });
         const app = createApp({ workflows: [flow], ...on });
-        if (winner === "wait") on.world.timer(30, () => void app.deliver(token, "yes"));
+        if (winner === "wait") on.world.timer(30, () => void app.resume(token, "yes", { drive: false }));
         await dieAt(on, flow, append, { fault });
         const outcome = await on.world.run(flow.with({ ...on, patience: "1h" }).run(undefined, { id: "r" }));
         const when = `${winner}, ${fault} at ${append}`;

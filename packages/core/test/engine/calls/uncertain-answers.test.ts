@@ -95,9 +95,9 @@ describe("an answer to the question", () => {
     const flow = shop(taken, "suspend");
     const token = tokenOf(await afterDeath(on, flow));
     const app = createApp({ ...on, workflows: [flow] });
-    await app.deliver(token, { status: "perhaps" });
+    await app.resume(token, { status: "perhaps" }, { drive: false });
     expect(await on.world.run(app.advance("r"))).toMatchObject({ status: "suspended", waiting: [{ token }] });
-    await app.deliver(token, { status: "completed", value: "found" });
+    await app.resume(token, { status: "completed", value: "found" }, { drive: false });
     await on.world.run(app.sweep());
     expect(outputOf(await app.get("r").outcome())).toEqual(["found", "mailed"]);
     expect(taken.charges).toHaveLength(1);
@@ -109,7 +109,7 @@ describe("an answer to the question", () => {
       const taken = till();
       const flow = shop(taken, "suspend");
       const token = tokenOf(await afterDeath(on, flow));
-      await createApp({ ...on, workflows: [] }).deliver(token, value);
+      await createApp({ ...on, workflows: [] }).resume(token, value, { drive: false });
       // The verdict is written, and its writer dies. (Its first append asks for the run that is there.)
       await dieAt(on, flow, 2);
       const kinds = await kindsOf(flow.with({ ...on }).get("r"));
@@ -126,7 +126,7 @@ describe("an answer to the question", () => {
     const taken = till();
     const flow = shop(taken, "suspend");
     const first = tokenOf(await afterDeath(on, flow), "charge/uncertain");
-    await createApp({ ...on, workflows: [] }).deliver(first, { status: "retry" });
+    await createApp({ ...on, workflows: [] }).resume(first, { status: "retry" }, { drive: false });
     // Appends of this life: the start, which is there; the verdict; the second announcement; the outcome.
     await dieCharged(on, flow, 4);
     expect(taken.charges).toHaveLength(2);
@@ -168,7 +168,11 @@ describe("wherever the step is", () => {
     const second = await runOf(on, flow);
     expect(second).toMatchObject({ waiting: [{ key: "draft#2/uncertain", note: { step: "draft#2" } }] });
     const token = tokenOf(second);
-    await createApp({ ...on, workflows: [] }).deliver(token, { status: "completed", value: "draft 2" });
+    await createApp({ ...on, workflows: [] }).resume(
+      token,
+      { status: "completed", value: "draft 2" },
+      { drive: false },
+    );
     // The start, the verdict, the outcome, both announcements; both outcomes are lost.
     await dieCharged(on, flow, 5);
     const third = await runOf(on, flow);

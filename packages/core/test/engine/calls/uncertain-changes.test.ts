@@ -71,9 +71,13 @@ describe("a fork of a run with an uncertain step", () => {
     await dieCharged(on, flow);
     const parked = await runOf(on, flow);
     // The answer tells the parent to charge again, and it dies before it does.
-    await createApp({ ...on, workflows: [] }).deliver(tokenOf(parked, "parallel[pay]/charge/uncertain"), {
-      status: "retry",
-    });
+    await createApp({ ...on, workflows: [] }).resume(
+      tokenOf(parked, "parallel[pay]/charge/uncertain"),
+      {
+        status: "retry",
+      },
+      { drive: false },
+    );
     await dieCharged(on, flow, 3);
     const kinds = await kindsOf(flow.with({ ...on }).get("r"));
     expect(kinds.at(-1)).toBe("suspend.resolved parallel[pay]/charge/uncertain");
@@ -136,7 +140,11 @@ describe("code that changes while a question is open", () => {
       const before = shop(taken, "suspend");
       const token = tokenOf(await afterDeath(on, before));
       if (how === "answered")
-        await createApp({ ...on, workflows: [] }).deliver(token, { status: "completed", value: "found" });
+        await createApp({ ...on, workflows: [] }).resume(
+          token,
+          { status: "completed", value: "found" },
+          { drive: false },
+        );
       const batches = await batchesOf(on);
       const outcome = await runOf(on, shop(taken, undefined));
       expect(outcome).toMatchObject({

@@ -66,7 +66,7 @@ describe("a process is killed between the effect and its record, on SQLite (H11)
     await killed("suspend", "r");
     const first = await flow.run(undefined, { id: "r" });
     // Only the answer is written here: a process that will be killed drives it.
-    await createApp({ storage, workflows: [] }).deliver(tokenOf(first), { status: "retry" });
+    await createApp({ storage, workflows: [] }).resume(tokenOf(first), { status: "retry" }, { drive: false });
     await killed("suspend", "r");
     expect(charges()).toHaveLength(2);
     const second = await flow.run(undefined, { id: "r" });

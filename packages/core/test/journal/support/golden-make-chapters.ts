@@ -173,7 +173,10 @@ export const makersOfChapters: Makers = {
     const at = { ...place(), encryption: goldenCipher };
     await posted(at, "postbox-2", 5);
     const parked = await onward(at, "postbox-2");
-    await appOf(at).deliver(tokenOf(parked, "done"), undefined, { error: new TypeError("lost at sea") });
+    await appOf(at).resume(tokenOf(parked, "done"), undefined, {
+      error: new TypeError("lost at sea"),
+      drive: false,
+    });
     await onward(at, "postbox-2");
     return [at, "postbox-2"];
   },

@@ -34,9 +34,9 @@ async function toTheMail(at: Place, id: string): Promise<Outcome<unknown>> {
   const app = appOf(at);
   const flow = reviews.with({ ...at, secret });
   const parked = await at.world.run(flow.run(undefined, { id }));
-  await app.deliver(tokenOf(parked, "credit"), { ok: "perhaps" });
+  await app.resume(tokenOf(parked, "credit"), { ok: "perhaps" }, { drive: false });
   const rejected = await at.world.run(app.advance(id));
-  await app.deliver(tokenOf(rejected, "credit"), { ok: false });
+  await app.resume(tokenOf(rejected, "credit"), { ok: false }, { drive: false });
   await at.world.run(app.advance(id));
   await at.world.run(flow.resume(tokenOf(rejected, "appraisal"), reviewed, { id: "mail-1" }));
   return onward(at, id);
@@ -87,7 +87,7 @@ const makers: Makers = {
     // Tokens follow from run and wait alone, so another copy of the run knows the one that is still to come.
     const twin = await toTheMail(elsewhere, "reviews-4");
     const parked = await at.world.run(reviews.with({ ...at, secret }).run(undefined, { id: "reviews-4" }));
-    await appOf(at).deliver(tokenOf(twin, "mailed"), 7, { id: "early" });
+    await appOf(at).resume(tokenOf(twin, "mailed"), 7, { id: "early", drive: false });
     await at.world.run(appOf(at).resume(tokenOf(parked, "credit"), reviewed));
     return [at, "reviews-4"];
   },

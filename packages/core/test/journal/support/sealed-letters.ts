@@ -36,7 +36,7 @@ export async function parked(cipher?: Cipher): Promise<{ lab: SealedLab; token: 
   for (const id of ["s", "r"]) {
     const first = await lab.world.run(letters.with({ ...lab }).run(input, { id }));
     for (const key of ["left", "right"])
-      await lab.world.run(app.deliver(tokenOf(first, key), `to the ${key}`));
+      await lab.world.run(app.resume(tokenOf(first, key), `to the ${key}`, { drive: false }));
     token = tokenOf(await lab.world.run(app.advance(id)), "send");
   }
   return { lab, token };
@@ -57,7 +57,7 @@ export async function verdict(
     () => app.advance("r"),
     () => letters.with(options).run(input, { id: "r" }),
     () => app.resume(token, "yes"),
-    () => app.deliver(token, "yes"),
+    () => app.resume(token, "yes", { drive: false }),
     () => app.get("r").outcome(),
     () => app.get("r").entries(),
     () => app.get("r").result(),

@@ -186,7 +186,7 @@ class Player {
       if (token === undefined) continue;
       return {
         runId,
-        reply: await (drive ? this.#app.resume(token, value) : this.#app.deliver(token, value)),
+        reply: await this.#app.resume(token, value, { drive }),
       };
     }
     return null;

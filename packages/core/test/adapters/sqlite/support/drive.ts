@@ -62,7 +62,7 @@ async function answer(outcome: Outcome<unknown>, { app, answered }: DriveOptions
   if (outcome.status !== "suspended") return;
   for (const { key, token } of outcome.waiting) {
     const value = answerTo(outcome.runId, key);
-    const { status } = await app.deliver(token, value);
+    const { status } = await app.resume(token, value, { drive: false });
     if (status === "accepted") answered?.(outcome.runId, value);
   }
 }

@@ -13,7 +13,7 @@ interface Long {
   readonly answers: number;
 }
 
-/** The work of `deliver` in a process that has not seen the run. */
+/** The work of an answer that is only recorded, in a process that has not seen the run. */
 async function delivered({ steps, waits, answers }: Long): Promise<Work> {
   const { json, decoded } = countedJson();
   vi.stubGlobal("JSON", json);
@@ -31,7 +31,7 @@ async function delivered({ steps, waits, answers }: Long): Promise<Work> {
   const { app, workOf } = lab.process({ workflows: [flow] });
   const statuses: string[] = [];
   const work = await workOf(async () => {
-    const results = await Promise.all(tokens.map((token) => app.deliver(token, 1)));
+    const results = await Promise.all(tokens.map((token) => app.resume(token, 1, { drive: false })));
     statuses.push(...results.map(({ status }) => status));
   });
   expect(statuses).toEqual(tokens.map(() => "accepted"));
@@ -87,7 +87,8 @@ async function oneByOne(count: number): Promise<Work[]> {
   const outcome = await run(() => app.advance("r"));
   if (outcome.status !== "suspended") throw new Error(outcome.status);
   const works: Work[] = [];
-  for (const { token } of outcome.waiting) works.push(await workOf(() => app.deliver(token, 1)));
+  for (const { token } of outcome.waiting)
+    works.push(await workOf(() => app.resume(token, 1, { drive: false })));
   return works;
 }
 
