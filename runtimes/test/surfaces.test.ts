@@ -98,7 +98,7 @@ async function makeAll({ app, storage }: { app: App; storage: SqliteStorage }): 
   const other = createApp({ storage, secret, workflows: [changed] });
   await other.advance("blocked").catch(() => {});
   await run("asks", "paused");
-  await app.get("paused").pause("wait");
+  await app.get("paused").pause({ reason: "wait" });
   await run("cleans", "cancelling");
   await app.cancel("cancelling");
   await run("undoes", "failing");

@@ -25,9 +25,9 @@ export interface Cancelled {
 export async function cancelRun(
   app: App,
   runId: string,
-  { reason, ...options }: CancelOptions & { readonly reason?: string | undefined },
+  options: CancelOptions,
 ): Promise<Cancelled> {
-  let outcome = await app.cancel(runId, reason, options);
+  let outcome = await app.cancel(runId, options);
   if ("cancelling" in outcome) {
     await settled(app, runId);
     outcome = await app.get(runId).outcome();

@@ -24,6 +24,7 @@ import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts"
 import { listRuns, type ListedRun } from "./runs/list.ts";
 import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
+import { type PauseOptions, reasonIn } from "./runs/steer.ts";
 import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow, Workflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
@@ -121,12 +122,12 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
   /** Runs of the storage, newest first; with `waiting`, those whose waits expire first. */
   list(query?: ListQuery): Promise<ListPage<ListedRun>>;
   /** Ends a run and all its children, like `run.cancel`. */
-  cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<unknown>>;
+  cancel(runId: string, options?: CancelOptions): Promise<Outcome<unknown>>;
   /**
    * Pauses a workflow, for all processes: its runs can be started, answered and cancelled, and no worker, sweep,
    * `advance` or answer drives them. Rejects with `invalid-options` where the storage cannot keep that.
    */
-  pause(workflow: string, reason?: string): Promise<void>;
+  pause(workflow: string, options?: PauseOptions): Promise<void>;
   /** Lets the runs of a workflow continue. Workers and sweeps find those that are due. */
   unpause(workflow: string): Promise<void>;
   /** The workflows that are paused, by name. Single paused runs are those with status `paused`. */
@@ -200,8 +201,8 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
     advance: (runId, given) => byId(host, runId, () => advanceRun(host, runId, given)),
     get: (runId) => new Run(runId, { host }),
     list: async (query = {}) => listRuns(host, query),
-    cancel: (runId, reason, given) => new Run(runId, { host }).cancel(reason, given),
-    pause: (workflow, reason) => pauses.set(workflow, true, reason),
+    cancel: (runId, given) => new Run(runId, { host }).cancel(given),
+    pause: async (workflow, given) => pauses.set(workflow, true, reasonIn(given, "app.pause")),
     unpause: (workflow) => pauses.set(workflow, false),
     paused: () => pauses.list(),
     delete: async (runId) => {

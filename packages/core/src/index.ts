@@ -41,7 +41,7 @@ export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
-export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
+export type { PauseOptions, RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { CancelOptions } from "./runs/tree.ts";
 export type { CancelReason, Outcome, SuspendPoint, Undone } from "./journal/outcome.ts";

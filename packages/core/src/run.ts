@@ -32,7 +32,7 @@ import {
   type RunEntry,
 } from "./journal/outcome.ts";
 import { planRun, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
-import { pauseRun, retryRun, unpauseRun, type RetryRunOptions, type UnpauseOptions } from "./runs/steer.ts";
+import { pauseRun, retryRun, unpauseRun, type PauseOptions, type RetryRunOptions, type UnpauseOptions } from "./runs/steer.ts";
 import { send, type SendOptions, type SendResult } from "./runs/send.ts";
 import type { SchemaInput } from "./values/schema.ts";
 
@@ -165,9 +165,9 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * Ends the run and all its children. A run with a clean-up or a compensation is `cancelling` until these have run;
    * `force` ends it without them.
    */
-  async cancel(reason?: string, options: CancelOptions = {}): Promise<Outcome<Output>> {
+  async cancel(options?: CancelOptions): Promise<Outcome<Output>> {
     const end = async (): Promise<Outcome<unknown>> =>
-      cancelRun(this.#host, await openRun(this.#host, this.id), reason, options);
+      cancelRun(this.#host, await openRun(this.#host, this.id), options);
     return (await this.#on(end)) as Outcome<Output>;
   }
 
@@ -175,8 +175,8 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * Stops the run until it is unpaused: no worker, sweep, `advance` or answer continues it. Work under way is
    * finished and recorded, and answers are recorded. Its children are not paused.
    */
-  async pause(reason?: string): Promise<Outcome<Output>> {
-    return (await this.#on(() => pauseRun(this.#host, this.id, reason))) as Outcome<Output>;
+  async pause(options?: PauseOptions): Promise<Outcome<Output>> {
+    return (await this.#on(() => pauseRun(this.#host, this.id, options))) as Outcome<Output>;
   }
 
   /** Lets a paused run continue, and drives it in the background. */

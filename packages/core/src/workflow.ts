@@ -81,7 +81,7 @@ export interface Workflow<
   /** Runs of this workflow, newest first. */
   list(query?: Omit<ListQuery, "workflow">): Promise<ListPage<ListedRun>>;
   /** Ends a run and all its children, like `run.cancel`. Rejects if the run belongs to another workflow. */
-  cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<Output>>;
+  cancel(runId: string, options?: CancelOptions): Promise<Outcome<Output>>;
   /**
    * The same workflow with another version or other defaults. It acts on the app of the workflow it is made from, and
    * an app that has one of them binds both. With an option of a host, such as a storage, it has an app of its own.
@@ -186,10 +186,10 @@ function workflowOf(
     fork: async (runId, given) => forkOf(host(), definition, runId, given),
     get: (runId) => new Run(runId, { host: host() }),
     list: async (query = {}) => listRuns(host(), { ...query, workflow: name }),
-    cancel: async (runId, reason, given) => {
+    cancel: async (runId, given) => {
       const on = host();
       assertRunOf(await openRun(on, runId), name);
-      return new Run(runId, { host: on }).cancel(reason, given);
+      return new Run(runId, { host: on }).cancel(given);
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${name}"`);

@@ -42,7 +42,7 @@ test.each([
   });
   expect(await fleetOf(app)).toEqual({ workers: [], load: [], more: false });
   const other = createApp({ storage, secret, workflows: [] });
-  await app.pause("idle", "a bug");
+  await app.pause("idle", { reason: "a bug" });
   const nameless = createWorker(other, {});
   const worker = createWorker(app, { name: "mail-1", workflows: ["slow"], concurrency: 3 });
   const [info] = await until(() => workersOf(app, 1));

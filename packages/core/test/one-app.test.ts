@@ -88,7 +88,7 @@ describe("a workflow that an app has (binding.2)", () => {
   test("is stopped by a pause of the app", async () => {
     const flow = flowOf();
     const app = createApp({ workflows: [flow], storage: new MemoryStorage() });
-    await app.pause("f", "too slow");
+    await app.pause("f", { reason: "too slow" });
     expect(await flow.run("a", { id: "a" })).toMatchObject({ status: "paused" });
     await app.unpause("f");
     expect(await app.advance("a")).toMatchObject({ status: "completed" });

@@ -95,7 +95,7 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
         .fork({ from: "all", label: label.replaceAll(/\p{Cc}/gu, " ").slice(0, 200), id: `f${i}` });
     const fork = await app.get("h1").fork({ edit: { wait: payloads[2] }, id: "failed" });
     await fork.result().catch(() => {});
-    await app.cancel("f1", payloads.join(" "));
+    await app.cancel("f1", { reason: payloads.join(" ") });
     site = await serveDashboard({ app, port: 0, title: payloads[3] });
   });
   afterAll(async () => {

@@ -10,7 +10,7 @@ import { outcomeOf } from "./runs.ts";
 
 export async function pauseRun(service: Service, { request, runId }: Call): Promise<Response> {
   const members = await optionalMembers(request, service.limits, ["reason"]);
-  return json(200, outcomeOf(await service.app.get(runId).pause(textIn(members, "reason")), false));
+  return json(200, outcomeOf(await service.app.get(runId).pause({ reason: textIn(members, "reason") }), false));
 }
 
 export async function unpauseRun(service: Service, { request, runId }: Call): Promise<Response> {
@@ -30,7 +30,7 @@ export async function retryRun(service: Service, { request, runId }: Call): Prom
 export async function pauseWorkflow(service: Service, { request, params }: Call): Promise<Response> {
   const workflow = params["workflow"] ?? "";
   const members = await optionalMembers(request, service.limits, ["reason"]);
-  await service.app.pause(workflow, textIn(members, "reason"));
+  await service.app.pause(workflow, { reason: textIn(members, "reason") });
   return pausedNow(service, workflow);
 }
 

@@ -68,7 +68,7 @@ async function interfere(cluster: Cluster, life: ProcessLife, action: Action): P
   const { app } = life;
   switch (kind) {
     case "cancel":
-      return void (await app.cancel(run.runId, "by hand"));
+      return void (await app.cancel(run.runId, { reason: "by hand" }));
     case "delete":
       return app.delete(run.runId);
     case "reuse":
@@ -76,7 +76,7 @@ async function interfere(cluster: Cluster, life: ProcessLife, action: Action): P
     case "drop-chapters":
       return app.get(run.runId).dropChapters();
     case "pause-run":
-      await app.get(run.runId).pause("by hand");
+      await app.get(run.runId).pause({ reason: "by hand" });
       await life.process.pause(ms);
       return void (await app.get(run.runId).unpause({ drive: target % 2 === 0 }));
     case "retry-run": {
@@ -111,7 +111,7 @@ async function pauseWorkflow(
   // The last workflow is the one that workers are busy with.
   const { name } = plan.flows.at(target % 2 === 0 ? -1 : target % plan.flows.length) as FlowPlan;
   if (!process.alive || !disk.offers("pause")) return;
-  await app.pause(name, "by hand");
+  await app.pause(name, { reason: "by hand" });
   history.meet("a paused workflow");
   await process.pause(ms);
   await app.unpause(name);

@@ -162,7 +162,7 @@ class Chat {
     if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
     if (runId !== null && (await this.#entriesOf(runId, place.chatId)).length > 0)
-      await unlessMissing(this.#app.cancel(runId, "stopped by its user"), null);
+      await unlessMissing(this.#app.cancel(runId, { reason: "stopped by its user" }), null);
     return new Response(null, { status: 204 });
   }
 

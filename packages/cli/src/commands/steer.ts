@@ -41,7 +41,7 @@ export const pause: Command = {
       name: "pause",
       done: "Paused",
       fits: ({ status }) => !ended.has(status) && status !== "paused",
-      act: (app, runId, { flags }) => app.get(runId).pause(flags.text("reason")),
+      act: (app, runId, { flags }) => app.get(runId).pause({ reason: flags.text("reason") }),
     }),
 };
 
@@ -113,7 +113,7 @@ async function changeWorkflow(
 ): Promise<number> {
   const { app } = await session();
   if (workflow !== undefined)
-    await (verb === "pause" ? app.pause(workflow, flags.text("reason")) : app.unpause(workflow));
+    await (verb === "pause" ? app.pause(workflow, { reason: flags.text("reason") }) : app.unpause(workflow));
   const paused = await app.paused();
   const lines = paused.map((one) => ` ${one.workflow}${one.reason === null ? "" : `  ${one.reason}`}`);
   answer({

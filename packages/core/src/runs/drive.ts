@@ -321,16 +321,15 @@ async function recordSpawned(
 export async function cancelRun(
   host: Host,
   journal: RunJournal,
-  reason = "",
   options: CancelOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "force", `The cancel of run ${journal.runId}`);
+  assertOptions(options, "reason force", `The cancel of run ${journal.runId}`);
   const woken = new Set<string>();
   const cleansUp = ({ runId }: RunJournal): void => {
     woken.add(runId);
     wake(host, runId);
   };
-  const outcome = await cancel(host, journal, { reason, ...options, cleansUp });
+  const outcome = await cancel(host, journal, { ...options, cleansUp });
   if ("cancelling" in outcome && !woken.has(journal.runId)) wake(host, journal.runId);
   if (!outcome.recorded && journal.state.end !== null) wakeParent(host, journal);
   return outcome;

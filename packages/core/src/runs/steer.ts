@@ -35,6 +35,12 @@ export interface UnpauseOptions {
   readonly drive?: boolean | undefined;
 }
 
+/** Options of `run.pause` and `app.pause`. */
+export interface PauseOptions {
+  /** Why, for people: outcomes and lists have it. */
+  readonly reason?: string | undefined;
+}
+
 /** Options of `run.retry`. */
 export interface RetryRunOptions extends UnpauseOptions {
   /**
@@ -50,7 +56,18 @@ export interface RetryRunOptions extends UnpauseOptions {
   readonly changes?: "allow" | undefined;
 }
 
-export async function pauseRun(host: Host, runId: string, reason = ""): Promise<Outcome<unknown>> {
+/** The reason of a pause. */
+export function reasonIn(options: PauseOptions | undefined, where: string): string | undefined {
+  assertOptions(options, "reason", where);
+  return options?.reason;
+}
+
+export async function pauseRun(
+  host: Host,
+  runId: string,
+  options?: PauseOptions,
+): Promise<Outcome<unknown>> {
+  const reason = reasonIn(options, "run.pause") ?? "";
   const journal = await openSteered(host, runId);
   while (journal.state.end === null && journal.state.paused === null) {
     const fact = writeFact({ kind: "run.paused", reason: scrub(reason) || null }, host.world.now());

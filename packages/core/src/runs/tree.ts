@@ -34,13 +34,14 @@ import { headsBelow } from "./list.ts";
 
 /** Options of `cancel`. */
 export interface CancelOptions {
+  /** Why, for people: the outcome and the journal have it. */
+  readonly reason?: string | undefined;
   /** Ends the run at once, without clean-up and compensation. */
   readonly force?: boolean | undefined;
 }
 
 /** How a run is ended from outside. */
 interface Ends extends CancelOptions {
-  readonly reason: string;
   /** The run above gets no report: its life, in which it ends or does not need the run. */
   readonly unneeded?: number;
   /** Called for each run that now cleans up. */
@@ -61,7 +62,7 @@ export async function cancel(
 }
 
 function reasonFact({ reason }: Ends): string | null {
-  return scrub(reason) || null;
+  return scrub(reason ?? "") || null;
 }
 
 function cleansUp({ state }: RunJournal, { force = false }: Ends): boolean {

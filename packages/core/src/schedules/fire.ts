@@ -165,7 +165,7 @@ async function begin(
 ): Promise<boolean | "taken" | null> {
   const before = cancels === null ? null : await openJournal(host, locatorOf(cancels));
   if (before !== null && before.schedule === schedule.name) {
-    await cancelRun(host, before, `Schedule ${schedule.name} starts ${runId}.`);
+    await cancelRun(host, before, { reason: `Schedule ${schedule.name} starts ${runId}.` });
     if (before.state.end === null) return null;
   }
   return startRun(host, schedule, runId);

@@ -134,7 +134,7 @@ describe("viewRun", () => {
     expect(asleep).toMatchObject({ status: "suspended", sleeping: true });
     expect(asleep.rows).toMatchObject([{ kind: "sleep", status: "open", endedAt: null }]);
     expect(asleep.wakeAt).toBe(asleep.rows[0]?.until);
-    await nap.cancel("n", "not needed");
+    await nap.cancel("n", { reason: "not needed" });
     const over = viewRun(await nap.get("n").entries());
     expect(over).toMatchObject({ status: "cancelled", error: "not needed" });
     expect(over.rows[0]).toMatchObject({ status: "closed", endedAt: over.endedAt });

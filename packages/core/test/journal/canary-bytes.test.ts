@@ -81,7 +81,7 @@ describe("H67 a canary secret", () => {
     const ended = await app.resume(token, { ok: true });
     const other = await app.start("leaky", { plain: canary, kept: key }, { id: "s" });
     await caught(other.result());
-    await app.cancel("s", `because of ${canary}`);
+    await app.cancel("s", { reason: `because of ${canary}` });
     const journal = await Journal.open("direct", { storage, world });
     const thrown = await caught(journal.record("call", () => Promise.reject(refused())));
     expect(thrown).toBeInstanceOf(Error);

@@ -64,7 +64,7 @@ async function everything(lab: SealedLab): Promise<void> {
   await world.run(
     flow.with({ ...lab }).fork("r", { from: "large", edit, input: leakyInput(canary), id: "f" }),
   );
-  await world.run(app.cancel("f", `because of ${canary}`));
+  await world.run(app.cancel("f", { reason: `because of ${canary}` }));
   const journal = await Journal.open("direct", lab);
   await journal.record("call", () => Promise.reject(new Error(canary))).catch(() => {});
   await journal.record("call", () => canary);

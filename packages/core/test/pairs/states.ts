@@ -175,13 +175,13 @@ async function parked(stage: Stage, state: State): Promise<{ token: string; id?:
     return { token: await opens(stage, "f"), id: "f" };
   }
   const token = await opens(stage, "r");
-  if (state === "paused") await stage.run(app.get("r").pause("a look at it"));
+  if (state === "paused") await stage.run(app.get("r").pause({ reason: "a look at it" }));
   if (state === "blocked") {
     stage.code = "changed";
     await stage.run(stage.app("changed").advance("r"));
   }
   if (state === "cancelling") {
-    await stage.run(app.cancel("r", canary("reason")));
+    await stage.run(app.cancel("r", { reason: canary("reason") }));
     await stage.pass(1_000);
   }
   return { token };

@@ -75,8 +75,8 @@ const acts: Readonly<Record<Verb, (hands: Hands, app: App) => Promise<Given>>> =
     const { status } = await app.send(id, "note", canary("note"), { id: `m${nth}` });
     return { word: status };
   },
-  cancel: async ({ subject: { id } }, app) => outcomeWord(await app.cancel(id, canary("reason"))),
-  pause: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).pause(canary("reason"))),
+  cancel: async ({ subject: { id } }, app) => outcomeWord(await app.cancel(id, { reason: canary("reason") })),
+  pause: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).pause({ reason: canary("reason") })),
   unpause: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).unpause()),
   retry: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).retry()),
   fork: async ({ subject: { id }, nth }, app) => {

@@ -177,7 +177,7 @@ test.each(["told by the storage", "by polling"])(
     const driving = flow.with({ ...on, storage }).run(undefined, { id: "r" });
     await on.world.advance(60_000);
     const at = on.world.now();
-    const cancelled = await flow.with({ ...on }).cancel("r", "enough");
+    const cancelled = await flow.with({ ...on }).cancel("r", { reason: "enough" });
     expect(cancelled).toMatchObject({ status: "cancelled", recorded: false });
     expect(await on.world.run(driving)).toMatchObject({ status: "cancelled" });
     expect((await aborted) - at).toBeLessThanOrEqual(10_000);
@@ -201,7 +201,7 @@ test("cancel is terminal: catch and finally of the workflow do not run, ctx.sign
   }).with({ ...on });
   const run = await flow.start(undefined, { id: "r" });
   await on.world.advance(1_000);
-  expect(await run.cancel("enough")).toMatchObject({ status: "cancelled" });
+  expect(await run.cancel({ reason: "enough" })).toMatchObject({ status: "cancelled" });
   expect(await failureOf(on.world.run(run.result()))).toMatchObject({ code: "cancelled" });
   await on.world.advance(60_000);
   expect(seen).toEqual(["cancelled"]);

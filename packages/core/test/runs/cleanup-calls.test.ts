@@ -100,7 +100,7 @@ describe("a paused run that is cancelled", () => {
     const flow = durable("plain", (ctx) => ctx.suspend("ok")).with(on);
     await runOf(on, flow);
     await flow.get("r").pause();
-    expect(await on.world.run(flow.cancel("r", "enough"))).toMatchObject({
+    expect(await on.world.run(flow.cancel("r", { reason: "enough" }))).toMatchObject({
       status: "cancelled",
       reason: "enough",
     });
@@ -112,7 +112,7 @@ describe("a paused run that is cancelled", () => {
     const flow = waiting((c) => c.step("x", () => void log.push("cleaned")));
     const bound = flow.with(on);
     await runOf(on, flow);
-    await bound.get("r").pause("a while");
+    await bound.get("r").pause({ reason: "a while" });
     expect(await bound.get("r").outcome()).toMatchObject({ status: "paused" });
     await on.world.run(bound.cancel("r"));
     await on.world.advance(1_000);
@@ -169,7 +169,7 @@ test("a parent and its child both clean up: the child is cancelled first, and ea
   });
   const app = createApp({ ...on, workflows: [flow, below] });
   await on.world.run((await app.start("above", undefined, { id: "r" })).result()).catch(() => {});
-  await on.world.run(app.cancel("r", "enough"));
+  await on.world.run(app.cancel("r", { reason: "enough" }));
   await on.world.advance(5 * 60_000);
   expect(await app.get("r").outcome()).toMatchObject({ status: "cancelled", reason: "enough" });
   const { runs } = await app.list({ workflow: "below" });
@@ -186,7 +186,7 @@ test("flow.run without an app drives a run of a paused workflow; an app does not
   const on = lab();
   const flow = durable("w", (ctx) => ctx.step("x", () => 1));
   const app = createApp({ ...on, workflows: [flow] });
-  await app.pause("w", "release");
+  await app.pause("w", { reason: "release" });
   const run = await app.start("w", undefined, { id: "r1" });
   await on.world.advance(10_000);
   expect((await run.entries()).map(({ kind }) => kind)).toEqual(["run.started"]);

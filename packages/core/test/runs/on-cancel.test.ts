@@ -28,7 +28,7 @@ describe("ctx.onCancel", () => {
     const log: string[] = [];
     const flow = waits(log).with(on);
     await runOf(on, flow);
-    const outcome = await on.world.run(flow.cancel("r", "not needed"));
+    const outcome = await on.world.run(flow.cancel("r", { reason: "not needed" }));
     expect(outcome).toMatchObject({
       status: "running",
       recorded: false,
@@ -66,11 +66,11 @@ describe("ctx.onCancel", () => {
     const flow = waits(log);
     await runOf(on, flow.with(on));
     // Without the code, nothing drives the run.
-    await on.world.run(createApp({ ...on, workflows: [] }).cancel("r", "not needed"));
+    await on.world.run(createApp({ ...on, workflows: [] }).cancel("r", { reason: "not needed" }));
     await on.world.advance(60_000);
     expect(log).toEqual(["begin"]);
     const app = createApp({ ...on, workflows: [flow] });
-    await on.world.run(app.cancel("r", "again"));
+    await on.world.run(app.cancel("r", { reason: "again" }));
     await on.world.run(settled(app, "r"));
     expect(log).toEqual(["begin", "stop not needed", "tell"]);
     expect(await app.get("r").outcome()).toMatchObject({ status: "cancelled", reason: "not needed" });
@@ -101,7 +101,7 @@ describe("ctx.onCancel", () => {
     const on = lab();
     const flow = durable("plain", (ctx) => ctx.suspend("ok")).with(on);
     await runOf(on, flow);
-    expect(await on.world.run(flow.cancel("r", "no"))).toMatchObject({ status: "cancelled", reason: "no" });
+    expect(await on.world.run(flow.cancel("r", { reason: "no" }))).toMatchObject({ status: "cancelled", reason: "no" });
     const last = JSON.parse((await batchesOf(on)).at(-1) ?? "") as { v: number; entries: object[] };
     expect(last.entries).toEqual([{ at: expect.any(Number), kind: "run.cancelled", reason: "no" }]);
   });
@@ -140,10 +140,10 @@ describe("ctx.onCancel", () => {
       log.push("answered");
     }).with(on);
     const token = tokenOf(await runOf(on, flow));
-    await on.world.run(flow.cancel("r", "first"));
+    await on.world.run(flow.cancel("r", { reason: "first" }));
     await on.world.advance(100);
     const length = (await batchesOf(on)).length;
-    expect(await on.world.run(flow.cancel("r", "second"))).toMatchObject({ cancelling: { reason: "first" } });
+    expect(await on.world.run(flow.cancel("r", { reason: "second" }))).toMatchObject({ cancelling: { reason: "first" } });
     expect((await batchesOf(on)).length).toBe(length);
     expect(await on.world.run(flow.resume(token, 1))).toMatchObject({ status: "expired" });
     await on.world.advance(20_000);
@@ -291,7 +291,7 @@ describe("ctx.onCancel", () => {
       await ctx.suspend("ok");
     }).with(on);
     await runOf(on, flow);
-    const outcome = await on.world.run(flow.cancel("r", "now", { force: true }));
+    const outcome = await on.world.run(flow.cancel("r", { reason: "now", force: true }));
     expect(outcome).toMatchObject({ status: "cancelled", reason: "now", uncompensated: ["a"] });
     await on.world.advance(10_000);
     expect(log).toEqual([]);
@@ -304,7 +304,7 @@ describe("ctx.onCancel", () => {
     const log: string[] = [];
     const flow = waits(log);
     await runOf(on, flow.with(on));
-    await on.world.run(createApp({ ...on, workflows: [] }).cancel("r", "from outside"));
+    await on.world.run(createApp({ ...on, workflows: [] }).cancel("r", { reason: "from outside" }));
     const worker = createWorker(createApp({ ...on, workflows: [flow] }));
     await on.world.advance(60_000);
     await on.world.run(worker.stop());
@@ -371,7 +371,7 @@ test("a clean-up that the code registers behind the cancel counts for nothing, a
   // It dies before the registration is recorded.
   await dieAt(on, flow, 3, { fault: "crash-after" });
   const app = createApp({ ...on, workflows: [flow] });
-  await on.world.run(app.cancel("r", "changed plans"));
+  await on.world.run(app.cancel("r", { reason: "changed plans" }));
   const outcome = await on.world.run(app.advance("r"));
   expect([outcome.status, undone]).toEqual(["cancelled", ["book"]]);
 });

@@ -43,7 +43,7 @@ test("waits of a child that works are in the outcome of its parent, whatever the
   const run = await app.start("parent", undefined, { id: "p" });
   const keys = async () => waitsOf(await run.outcome()).map(({ key }) => key);
   await expect.poll(keys).toEqual([expect.stringMatching(/^below\/.*approve$/)]);
-  await run.pause("wait");
+  await run.pause({ reason: "wait" });
   expect(await run.outcome()).toMatchObject({ status: "paused", waiting: [{ note: "may I?" }] });
   expect(await keys()).toHaveLength(1);
   await run.unpause();

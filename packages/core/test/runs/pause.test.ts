@@ -18,7 +18,7 @@ describe("a paused run", () => {
     });
     await on.world.run(flow.with(on).run(undefined, { id: "r" }));
     const { app, heard } = open(on, [flow]);
-    expect(await app.get("r").pause("maintenance")).toMatchObject({
+    expect(await app.get("r").pause({ reason: "maintenance" })).toMatchObject({
       status: "paused",
       reason: "maintenance",
       since: on.world.now(),
@@ -149,8 +149,8 @@ describe("a paused run", () => {
     await on.world.run(flow.with(on).run(undefined, { id: "r" }));
     const run = app.get("r");
     expect((await run.unpause()).status).toBe("suspended");
-    await run.pause("first");
-    expect(await run.pause("second")).toMatchObject({ reason: "first" });
+    await run.pause({ reason: "first" });
+    expect(await run.pause({ reason: "second" })).toMatchObject({ reason: "first" });
     const before = (await batchesOf(on)).length;
     await run.pause();
     expect((await batchesOf(on)).length).toBe(before);
@@ -185,7 +185,7 @@ describe("a paused run", () => {
     const flow = durable("ask", (ctx) => ctx.suspend("a"));
     const app = createApp({ ...on, encryption, workflows: [flow] });
     await on.world.run(flow.with({ ...on, encryption }).run(undefined, { id: "r" }));
-    await app.get("r").pause("a private reason");
+    await app.get("r").pause({ reason: "a private reason" });
     expect((await batchesOf(on)).join("\n")).not.toContain("private");
     expect(await app.get("r").outcome()).toMatchObject({ status: "paused", reason: "a private reason" });
     await app.get("r").unpause({ drive: false });
@@ -252,7 +252,7 @@ describe("faults", () => {
         await ctx.parallel({
           pause: (c) =>
             c.step("pause", async () => {
-              await flow.with({ storage, world, secret }).get(ctx.runId).pause("by itself");
+              await flow.with({ storage, world, secret }).get(ctx.runId).pause({ reason: "by itself" });
             }),
           beside: (c) => c.step("beside", () => 2),
         });
@@ -271,7 +271,7 @@ describe("a paused workflow", () => {
     const one = durable("one", (ctx) => ctx.step("s", () => 1));
     const two = durable("two", (ctx) => ctx.step("s", () => 2));
     const { app, heard } = open(on, [one, two]);
-    await app.pause("one", "a bug");
+    await app.pause("one", { reason: "a bug" });
     expect(await app.paused()).toEqual([{ workflow: "one", reason: "a bug", since: on.world.now() }]);
     const first = await app.start("one", undefined, { id: "a" });
     await app.start("two", undefined, { id: "b" });
@@ -310,15 +310,15 @@ describe("a paused workflow", () => {
     const on = make();
     const flow = durable("one", (ctx) => ctx.step("s", () => 1));
     const [a, b] = [1, 2].map(() => createApp({ ...on, workflows: [flow] }));
-    await a?.pause("one", "first");
+    await a?.pause("one", { reason: "first" });
     await on.world.advance(100);
     await b?.unpause("one");
-    await a?.pause("one", "second");
+    await a?.pause("one", { reason: "second" });
     expect(await on.storage.paused?.()).toMatchObject([{ workflow: "one", reason: "second" }]);
     expect(await a?.paused()).toMatchObject([{ reason: "second" }]);
     await a?.start("one", undefined, { id: "r", drive: false });
     expect(await on.world.run(a!.advance("r"))).toMatchObject({ status: "paused", reason: "second" });
-    await b?.pause("one", "third");
+    await b?.pause("one", { reason: "third" });
     expect(await on.storage.paused?.(), "the first pause stays").toMatchObject([{ reason: "second" }]);
   });
 

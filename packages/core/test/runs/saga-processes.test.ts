@@ -31,7 +31,7 @@ async function life(ends: Ends, append: number, moment: string): Promise<Life> {
     const flow = saga(file, ends).with({ storage });
     let outcome = await flow.run(undefined, { id: "r" });
     if (outcome.status === "suspended") {
-      await flow.cancel("r", "changed plans");
+      await flow.cancel("r", { reason: "changed plans" });
       await flow
         .get("r")
         .result()

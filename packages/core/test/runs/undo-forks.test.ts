@@ -25,7 +25,7 @@ test("a fork of a cancelled run inherits the registration, and nothing of the cl
   expect((await kindsOf(fork)).filter((line) => line.includes("onCancel"))).toEqual([
     "cleanup.opened onCancel",
   ]);
-  await on.world.run(fork.cancel("enough"));
+  await on.world.run(fork.cancel({ reason: "enough" }));
   await failureOf(on.world.run(fork.result()));
   expect(log).toEqual(["draft of plan 1", "tell r", "draft of plan 1", "tell f"]);
   expect(await fork.outcome()).toMatchObject({ status: "cancelled", reason: "enough" });

@@ -92,7 +92,7 @@ describe("a journal and the rest of the library", () => {
     const anew = await openJournal(on);
     expect(anew.entries()).toEqual([]);
     await anew.record("ask", () => 2);
-    await on.world.run(app.cancel("j", "no more"));
+    await on.world.run(app.cancel("j", { reason: "no more" }));
     expect(await on.world.run(failureOf(anew.record("after", () => 3)))).toMatchObject({ code: "conflict" });
   });
 

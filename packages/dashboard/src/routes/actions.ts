@@ -89,7 +89,7 @@ export async function wake(service: Service, { runId }: Call): Promise<Response>
 }
 
 export async function cancel({ app }: Service, { request, runId }: Call): Promise<Response> {
-  const outcome = await app.cancel(runId, await reasonIn(request));
+  const outcome = await app.cancel(runId, { reason: await reasonIn(request) });
   const { status } = outcome;
   if ("cancelling" in outcome && outcome.cancelling !== undefined)
     return said("The run is cancelled, and cleans up.", runId);

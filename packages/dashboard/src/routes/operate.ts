@@ -63,7 +63,7 @@ export const deleteSchedule = schedule(async (schedules, name) => {
 
 export async function pauseWorkflow({ app }: Service, { request, params }: Call): Promise<Response> {
   const { workflow = "" } = params;
-  await app.pause(workflow, await reasonIn(request));
+  await app.pause(workflow, { reason: await reasonIn(request) });
   return said(`Runs of ${workflow} are paused.`);
 }
 

@@ -14,7 +14,7 @@ import { readBody, reasonIn, said } from "./request.ts";
 const ended: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 export async function pause({ app }: Service, { request, runId }: Call): Promise<Response> {
-  const { status } = await app.get(runId).pause(await reasonIn(request));
+  const { status } = await app.get(runId).pause({ reason: await reasonIn(request) });
   if (ended.has(status)) throw new DurableError("conflict", `Run ${runId} had ended before: ${status}.`);
   return said("The run is paused.", runId);
 }

@@ -189,7 +189,7 @@ export async function createJournals(
   await app.start("publish", null, { id: "publish-1" }).then((run) => run.result());
   await app.start("research-brief", "locks", { id: "brief-0" });
   await stopped(app, "brief-0");
-  await app.cancel("brief-0", "no longer needed");
+  await app.cancel("brief-0", { reason: "no longer needed" });
   const tags = { customer: "42", team: "harbour, north" };
   await app.start("order", 3, { id: "order-42", tags });
   await stopped(app, "order-42");

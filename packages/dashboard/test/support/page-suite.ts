@@ -231,7 +231,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.button("Remove the schedule").click();
       await expect.poll(() => one.button("Remove nightly").count(), soon).toBe(0);
       expect((await journals.app.schedules.list()).schedules.map((each) => each.name)).toEqual(["digest"]);
-      await journals.app.pause("newsletter", "no paper");
+      await journals.app.pause("newsletter", { reason: "no paper" });
       await one.page.getByRole("tab", { name: "Workers" }).click();
       await one.says("post-office");
       await one.button("Unpause newsletter").waitFor();

@@ -209,7 +209,7 @@ export const undoing: Feature = {
       lab.worker(app);
       const run = await lab.run(app.start("clean", undefined, { id: "r", drive: false }));
       await lab.until("it waits", async () => (await lab.statuses(app))["suspended"]);
-      await lab.run(other.cancel("r", "not needed"));
+      await lab.run(other.cancel("r", { reason: "not needed" }));
       expect(await lab.ended(run)).toMatchObject({ status: "cancelled", reason: "not needed" });
       expect(cleaned).toEqual(["undone", "tidied"]);
     },

@@ -24,7 +24,7 @@ export const pausedRuns: Feature = {
       const app = lab.app([ask]);
       const token = await asked(lab, app, "r");
       const run = app.get("r");
-      await lab.run(run.pause("a look at it"));
+      await lab.run(run.pause({ reason: "a look at it" }));
       lab.worker(app);
       await lab.run(app.resume(token, "yes"));
       await lab.pass(60_000);
@@ -45,7 +45,7 @@ export const pausedWorkflows: Feature = {
       const quick = durable("quick", (ctx) => ctx.step("work", () => 1));
       const app = lab.app([ask, quick]);
       const other = lab.app([ask, quick], { storage: await lab.another() });
-      await lab.run(app.pause("quick", "a bad deploy"));
+      await lab.run(app.pause("quick", { reason: "a bad deploy" }));
       lab.worker(other);
       const run = await lab.run(app.start("quick", undefined, { drive: false }));
       await lab.run(app.start("ask", 1, { id: "beside", drive: false }));

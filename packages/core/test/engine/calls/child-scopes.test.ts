@@ -18,7 +18,7 @@ describe("a child that is cancelled alone", () => {
     await runOf(on, flow);
     const { runId } = await childOf(on);
     const app = createApp({ ...on, workflows: [flow, kid] });
-    expect(await app.cancel(runId, "not this one")).toMatchObject({ status: "cancelled", runId });
+    expect(await app.cancel(runId, { reason: "not this one" })).toMatchObject({ status: "cancelled", runId });
     // Its end is reported to its parent, which is driven where its code is.
     await on.world.advance(1_000);
     expect(outputOf(await app.get("r").outcome())).toEqual([["cancelled", "kid"], 1]);

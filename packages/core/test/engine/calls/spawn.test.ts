@@ -238,7 +238,7 @@ describe("when its parent ends", () => {
       const { storage, app, start, world } = family(policy, "waits");
       await start();
       expect(await standings(storage)).toEqual({ r: "suspended", kid: "suspended" });
-      await world.run(app.cancel("r", "enough"));
+      await world.run(app.cancel("r", { reason: "enough" }));
       const kid = policy === "leave" ? "suspended" : "cancelled";
       expect(await standings(storage)).toEqual({ r: "cancelled", kid });
       await world.run(app.delete("r"));

@@ -193,7 +193,7 @@ describe("a stream that is no longer needed", () => {
     const seen: unknown[] = [];
     const reading = readAll(run.stream("words"), seen as never).catch((error: unknown) => error);
     await on.world.advance(1_000);
-    expect(await on.world.run(run.cancel("enough"))).toMatchObject({ status: "cancelled" });
+    expect(await on.world.run(run.cancel({ reason: "enough" }))).toMatchObject({ status: "cancelled" });
     expect(await on.world.run(reading)).toMatchObject({ code: "cancelled" });
     await on.world.advance(5_000);
     expect(ended).toEqual(["signal", "finally"]);

@@ -13,7 +13,7 @@ export const makersOfEnds: Makers = {
   "undone-cancelled": async () => {
     const at = place();
     await at.world.run(rescue.with({ ...at, secret }).run("waits", { id: "rescue-2" }));
-    await appOf(at, []).cancel("rescue-2", "found by another");
+    await appOf(at, []).cancel("rescue-2", { reason: "found by another" });
     await onward(at, "rescue-2");
     return [at, "rescue-2"];
   },

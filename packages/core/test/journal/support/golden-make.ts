@@ -112,7 +112,7 @@ const makers: Makers = {
   cancelled: async () => {
     const at = place();
     await at.world.run(reviews.with({ ...at, secret }).run(undefined, { id: "reviews-5" }));
-    await appOf(at).cancel("reviews-5", "no longer needed");
+    await appOf(at).cancel("reviews-5", { reason: "no longer needed" });
     return [at, "reviews-5"];
   },
   "died-under-way": async () => {

@@ -32,7 +32,7 @@ async function parked(at: Place, id: string): Promise<string> {
 async function retried(at: Place, id: string): Promise<void> {
   const flow = letter.with({ ...at, secret });
   const token = await parked(at, id);
-  await flow.get(id).pause("inventory");
+  await flow.get(id).pause({ reason: "inventory" });
   await flow.get(id).unpause({ drive: false });
   mood.broken = true;
   await at.world.run(flow.resume(token, "read"));
@@ -48,7 +48,7 @@ export const makersSteered: Makers = {
     await letter
       .with({ ...at, secret })
       .get("letter-1")
-      .pause("inventory");
+      .pause({ reason: "inventory" });
     return [at, "letter-1"];
   },
   "steered-retried": async () => {

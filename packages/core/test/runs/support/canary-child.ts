@@ -45,7 +45,7 @@ await tell(
   "fork",
   flow.with({ storage }).fork("r", { edit: { use: canary }, label: `with ${canary}`, id: "f" }),
 );
-await tell("cancel", app.cancel("f", `because of ${canary}`));
+await tell("cancel", app.cancel("f", { reason: `because of ${canary}` }));
 await tell("other input", flow.with({ storage }).run(leakyInput(`not ${canary}`), { id: "r" }));
 const journal = await Journal.open("direct", { storage });
 await journal.record("call", () => Promise.reject(loud(canary))).catch(() => {});

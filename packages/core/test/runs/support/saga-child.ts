@@ -17,7 +17,7 @@ storage.append = async (request) => {
 const flow = saga(file, ends as Ends).with({ storage });
 await flow.run(undefined, { id: "r" });
 if (ends === "waits") {
-  await flow.cancel("r", "changed plans");
+  await flow.cancel("r", { reason: "changed plans" });
   await flow
     .get("r")
     .result()

@@ -88,7 +88,7 @@ class Player {
       case "answer":
         return this.#answer(op);
       case "stop":
-        return app.pause(op.flow, "stopped");
+        return app.pause(op.flow, { reason: "stopped" });
       case "go":
         return app.unpause(op.flow);
       default:
@@ -107,9 +107,9 @@ class Player {
       case "fork":
         return this.#fork(id, op);
       case "cancel":
-        return app.cancel(id, "not needed");
+        return app.cancel(id, { reason: "not needed" });
       case "pause":
-        return app.get(id).pause("wait");
+        return app.get(id).pause({ reason: "wait" });
       case "unpause":
         return app.get(id).unpause({ drive: false });
       case "retry":
