@@ -22,11 +22,7 @@ export interface Cancelled {
 }
 
 /** Cancels a run. A clean-up that begins in this process is driven to its end here, unless the process is asked to stop. */
-export async function cancelRun(
-  app: App,
-  runId: string,
-  options: CancelOptions,
-): Promise<Cancelled> {
+export async function cancelRun(app: App, runId: string, options: CancelOptions): Promise<Cancelled> {
   let outcome = await app.cancel(runId, options);
   if ("cancelling" in outcome) {
     await settled(app, runId);

@@ -46,7 +46,7 @@ test("shows the next ticks, in the time of the zone", async () => {
 test("pauses and resumes", async () => {
   expect((await project.cli(["schedules", "pause", "weekly"])).out).toBe("weekly is paused.\n");
   expect((await project.cli(["schedules"])).out).toContain("paused");
-  const resumed = await project.json(["schedules", "resume", "weekly"]);
+  const resumed = await project.json(["schedules", "unpause", "weekly"]);
   expect(resumed).toMatchObject({ schedule: { name: "weekly", paused: false } });
 });
 

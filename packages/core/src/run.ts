@@ -32,7 +32,14 @@ import {
   type RunEntry,
 } from "./journal/outcome.ts";
 import { planRun, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
-import { pauseRun, retryRun, unpauseRun, type PauseOptions, type RetryRunOptions, type UnpauseOptions } from "./runs/steer.ts";
+import {
+  pauseRun,
+  retryRun,
+  unpauseRun,
+  type PauseOptions,
+  type RetryRunOptions,
+  type UnpauseOptions,
+} from "./runs/steer.ts";
 import { send, type SendOptions, type SendResult } from "./runs/send.ts";
 import type { SchemaInput } from "./values/schema.ts";
 

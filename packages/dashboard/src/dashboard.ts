@@ -92,7 +92,7 @@ export const routes: Routes<DashboardRoute> = [
   ["runs/{runId}/cancel", post("cancel", actions.cancel)],
   ["operations", get("overview", operate.operations, { also: ["schedules"] })],
   ["schedules/{schedule}/pause", change("pause", operate.pauseSchedule)],
-  ["schedules/{schedule}/resume", change("resume", operate.resumeSchedule)],
+  ["schedules/{schedule}/unpause", change("unpause", operate.unpauseSchedule)],
   ["schedules/{schedule}/trigger", change("trigger", operate.triggerSchedule)],
   ["schedules/{schedule}/delete", change("delete", operate.deleteSchedule)],
   ["workflows/{workflow}/pause", post("pause", operate.pauseWorkflow)],

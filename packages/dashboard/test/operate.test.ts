@@ -85,7 +85,7 @@ test("schedules are listed, paused, resumed, triggered and removed", async () =>
   expect(await listed()).toMatchObject([{ name: "daily", workflow: "echo", paused: false }]);
   await site.post("schedules/daily/pause");
   expect(await listed()).toMatchObject([{ paused: true, nextAt: null }]);
-  await site.post("schedules/daily/resume");
+  await site.post("schedules/daily/unpause");
   expect(await listed()).toMatchObject([{ paused: false }]);
   const { body } = await site.post<ActionReply>("schedules/daily/trigger");
   await app.sweep();

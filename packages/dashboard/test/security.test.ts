@@ -32,7 +32,7 @@ const changes = [
   ...["plan", "answer", "fork", "retry", "wake", "cancel", "pause", "unpause", "messages/note"].map(
     (name) => `runs/r1/${name}`,
   ),
-  ...["pause", "resume", "trigger", "delete"].map((name) => `schedules/daily/${name}`),
+  ...["pause", "unpause", "trigger", "delete"].map((name) => `schedules/daily/${name}`),
   "workflows/one/pause",
   "workflows/one/unpause",
   "purge",

@@ -34,7 +34,7 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       "/schedules": { get: listSchedules },
       "/schedules/{name}": { parameters: [scheduleName], get: readSchedule, delete: deleteSchedule },
       "/schedules/{name}/pause": { parameters: [scheduleName], post: pauseSchedule },
-      "/schedules/{name}/resume": { parameters: [scheduleName], post: resumeSchedule },
+      "/schedules/{name}/unpause": { parameters: [scheduleName], post: unpauseSchedule },
       "/schedules/{name}/trigger": { parameters: [scheduleName], post: triggerSchedule },
       "/runs/{runId}/pause": { parameters: [runId], post: pauseRun },
       "/runs/{runId}/unpause": { parameters: [runId], post: unpauseRun },
@@ -231,8 +231,8 @@ const pauseSchedule = {
   responses: { 200: answer("The schedule now", "Schedule"), ...errors },
 };
 
-const resumeSchedule = {
-  operationId: "resumeSchedule",
+const unpauseSchedule = {
+  operationId: "unpauseSchedule",
   summary: "End a pause. Ticks that passed during the pause do not start",
   responses: { 200: answer("The schedule now", "Schedule"), ...errors },
 };

@@ -73,7 +73,7 @@ export const routes: Routes<Route> = [
     { GET: asks("schedules", schedules.readSchedule), DELETE: changes("delete", schedules.deleteSchedule) },
   ],
   ["schedules/{schedule}/pause", { POST: changes("pause", schedules.pauseSchedule) }],
-  ["schedules/{schedule}/resume", { POST: changes("resume", schedules.resumeSchedule) }],
+  ["schedules/{schedule}/unpause", { POST: changes("unpause", schedules.unpauseSchedule) }],
   ["schedules/{schedule}/trigger", { POST: changes("trigger", schedules.triggerSchedule) }],
   ["runs/{runId}/pause", { POST: asks("pause", pauseRun) }],
   ["runs/{runId}/unpause", { POST: asks("unpause", unpauseRun) }],

@@ -106,7 +106,10 @@ export async function readEntries({ app }: Service, { url, runId }: Call): Promi
 
 export async function cancelRun({ app, limits }: Service, { request, runId }: Call): Promise<Response> {
   const members = await optionalMembers(request, limits, ["reason", "force"]);
-  const outcome = await app.cancel(runId, { reason: textIn(members, "reason"), force: flagIn(members, "force") });
+  const outcome = await app.cancel(runId, {
+    reason: textIn(members, "reason"),
+    force: flagIn(members, "force"),
+  });
   return json(200, outcomeOf(outcome, false));
 }
 

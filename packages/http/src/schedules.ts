@@ -59,8 +59,8 @@ export async function pauseSchedule(service: Service, call: Call): Promise<Respo
   return json(200, await service.app.schedules.pause(await named(service, call)));
 }
 
-export async function resumeSchedule(service: Service, call: Call): Promise<Response> {
-  return json(200, await service.app.schedules.resume(await named(service, call)));
+export async function unpauseSchedule(service: Service, call: Call): Promise<Response> {
+  return json(200, await service.app.schedules.unpause(await named(service, call)));
 }
 
 export async function triggerSchedule(service: Service, call: Call): Promise<Response> {

@@ -10,7 +10,10 @@ import { outcomeOf } from "./runs.ts";
 
 export async function pauseRun(service: Service, { request, runId }: Call): Promise<Response> {
   const members = await optionalMembers(request, service.limits, ["reason"]);
-  return json(200, outcomeOf(await service.app.get(runId).pause({ reason: textIn(members, "reason") }), false));
+  return json(
+    200,
+    outcomeOf(await service.app.get(runId).pause({ reason: textIn(members, "reason") }), false),
+  );
 }
 
 export async function unpauseRun(service: Service, { request, runId }: Call): Promise<Response> {

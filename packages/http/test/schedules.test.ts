@@ -35,7 +35,7 @@ test("schedules are paused, resumed, triggered and deleted", async () => {
     { paused: true, nextAt: null },
   ]);
   expect(await reply(the.get("/schedules/daily"))).toMatchObject([200, { paused: true, next: [] }]);
-  expect(await reply(the.post("/schedules/daily/resume"))).toMatchObject([200, { paused: false }]);
+  expect(await reply(the.post("/schedules/daily/unpause"))).toMatchObject([200, { paused: false }]);
   const triggered = await the.post("/schedules/daily/trigger");
   const { runId, repeated } = (await triggered.json()) as { runId: string; repeated: boolean };
   expect([triggered.status, triggered.headers.get("location"), repeated]).toEqual([

@@ -64,7 +64,7 @@ const schedules = [
   "a run of a tick",
   "a schedule that was defined",
   "a schedule that was paused",
-  "a schedule that was resumed",
+  "a schedule that was unpaused",
   "a schedule that was deleted",
   "a tick that was missed",
   "a tick that was queued",

@@ -52,7 +52,7 @@ export async function steerSchedule(cluster: Cluster, life: ProcessLife, action:
   if (kind === "trigger-schedule") return void (await schedules.trigger(name));
   await schedules.pause(name);
   await life.process.pause(ms);
-  await schedules.resume(name);
+  await schedules.unpause(name);
 }
 
 /** Once faults have ended, schedules must go on. Then they are deleted, so that the simulation can end. */

@@ -165,7 +165,7 @@ export class ScheduleDisk {
     if (before.pending !== null) return this.#judgeBegun(before, next, before.pending);
     if (next.pending !== null) return this.#judgeTick(process, before, next, next.pending);
     const resumed = before.paused && !next.paused;
-    if (resumed) return this.#history.meet("a schedule that was resumed");
+    if (resumed) return this.#history.meet("a schedule that was unpaused");
     if (next.paused && !before.paused) this.#history.meet("a schedule that was paused");
     if (next.queued !== before.queued || next.after !== before.after)
       this.#judgeLeftOut(process, before, next);

@@ -1,4 +1,4 @@
-/** `durable schedules`: lists, pauses, resumes, triggers and removes schedules, and shows their next ticks. */
+/** `durable schedules`: lists, pauses, unpauses, triggers and removes schedules, and shows their next ticks. */
 
 import type { App, ScheduleInfo } from "@durable/core";
 import type { Command, CommandContext } from "../command.ts";
@@ -8,12 +8,12 @@ import { duration, when } from "../text/format.ts";
 import { table } from "../text/table.ts";
 import { styled } from "../terminal.ts";
 
-const verbs = ["ls", "pause", "resume", "next", "trigger", "rm"] as const;
+const verbs = ["ls", "pause", "unpause", "next", "trigger", "rm"] as const;
 type Verb = (typeof verbs)[number];
 
 export const schedules: Command = {
-  usage: "[ls] | pause <name> | resume <name> | next <name> | trigger <name> | rm <name>",
-  summary: "Lists schedules, pauses, resumes, triggers and removes them",
+  usage: "[ls] | pause <name> | unpause <name> | next <name> | trigger <name> | rm <name>",
+  summary: "Lists schedules, pauses, unpauses, triggers and removes them",
   arguments: [0, 2],
   options: { count: { type: "string", short: "n", value: "5", help: "how many ticks `next` shows" } },
   more: [
@@ -79,7 +79,7 @@ type Act = (context: CommandContext, name: string) => Promise<number>;
 
 const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
   pause: (context, name) => changed(context, (app) => app.schedules.pause(name)),
-  resume: (context, name) => changed(context, (app) => app.schedules.resume(name)),
+  unpause: (context, name) => changed(context, (app) => app.schedules.unpause(name)),
 
   next: async ({ session, answer, flags, now }, name) => {
     const count = Number(flags.text("count") ?? 5);
@@ -94,7 +94,7 @@ const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
     answer({
       json: { name, timezone: zone, paused: schedule.paused, next: ticks },
       text: ticks.map((at) => `${local.format(at)} ${zone}  ${styled("dim", when(at, now()))}`),
-      ...(schedule.paused ? { next: [`it is paused: durable schedules resume ${name}`] } : {}),
+      ...(schedule.paused ? { next: [`it is paused: durable schedules unpause ${name}`] } : {}),
     });
     return exit.ok;
   },

@@ -54,7 +54,7 @@ export interface Action {
   /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
   readonly schedule?: string;
   /** Given for `schedule`: what it does. */
-  readonly change?: "pause" | "resume" | "trigger" | "delete";
+  readonly change?: "pause" | "unpause" | "trigger" | "delete";
   /** Given for a `fork` that names the id of the new run. */
   readonly forkId?: string;
   /** Given for a `fork` with edits, and for the `resume` or `send` that such edits are: the keys as the request names them. */

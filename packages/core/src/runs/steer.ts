@@ -62,11 +62,7 @@ export function reasonIn(options: PauseOptions | undefined, where: string): stri
   return options?.reason;
 }
 
-export async function pauseRun(
-  host: Host,
-  runId: string,
-  options?: PauseOptions,
-): Promise<Outcome<unknown>> {
+export async function pauseRun(host: Host, runId: string, options?: PauseOptions): Promise<Outcome<unknown>> {
   const reason = reasonIn(options, "run.pause") ?? "";
   const journal = await openSteered(host, runId);
   while (journal.state.end === null && journal.state.paused === null) {

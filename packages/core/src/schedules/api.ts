@@ -48,7 +48,7 @@ export function schedulesOf(
       list: async (query) => manage.list(host, query),
       get: async (name) => manage.get(host, name),
       pause: async (name) => manage.pause(host, name),
-      resume: async (name) => noticed(manage.resume(host, name)),
+      unpause: async (name) => noticed(manage.unpause(host, name)),
       delete: async (name) => manage.remove(host, name),
       next: async (name, count) => manage.next(host, name, count),
       trigger: async (name) => manage.trigger(host, name),

@@ -108,7 +108,7 @@ export function pause(host: Host, name: string): Promise<ScheduleInfo> {
 }
 
 /** Ticks that passed during the pause do not start. */
-export function resume(host: Host, name: string): Promise<ScheduleInfo> {
+export function unpause(host: Host, name: string): Promise<ScheduleInfo> {
   return change(host, name, (schedule) => {
     const after = Math.max(schedule.after, host.world.now());
     return schedule.paused ? { ...schedule, paused: false, after, queued: null } : null;

@@ -82,7 +82,7 @@ export interface Schedules {
   /** No further tick starts a run. Survives deploys. */
   pause(name: string): Promise<ScheduleInfo>;
   /** Ends a pause. Ticks that passed during the pause do not start. */
-  resume(name: string): Promise<ScheduleInfo>;
+  unpause(name: string): Promise<ScheduleInfo>;
   /** Removes a schedule; its runs stay. */
   delete(name: string): Promise<void>;
   /** The times of the next ticks, in milliseconds since the epoch; one by default. */

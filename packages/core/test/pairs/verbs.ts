@@ -76,7 +76,8 @@ const acts: Readonly<Record<Verb, (hands: Hands, app: App) => Promise<Given>>> =
     return { word: status };
   },
   cancel: async ({ subject: { id } }, app) => outcomeWord(await app.cancel(id, { reason: canary("reason") })),
-  pause: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).pause({ reason: canary("reason") })),
+  pause: async ({ subject: { id } }, app) =>
+    outcomeWord(await app.get(id).pause({ reason: canary("reason") })),
   unpause: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).unpause()),
   retry: async ({ subject: { id } }, app) => outcomeWord(await app.get(id).retry()),
   fork: async ({ subject: { id }, nth }, app) => {

@@ -101,7 +101,10 @@ describe("ctx.onCancel", () => {
     const on = lab();
     const flow = durable("plain", (ctx) => ctx.suspend("ok")).with(on);
     await runOf(on, flow);
-    expect(await on.world.run(flow.cancel("r", { reason: "no" }))).toMatchObject({ status: "cancelled", reason: "no" });
+    expect(await on.world.run(flow.cancel("r", { reason: "no" }))).toMatchObject({
+      status: "cancelled",
+      reason: "no",
+    });
     const last = JSON.parse((await batchesOf(on)).at(-1) ?? "") as { v: number; entries: object[] };
     expect(last.entries).toEqual([{ at: expect.any(Number), kind: "run.cancelled", reason: "no" }]);
   });
@@ -143,7 +146,9 @@ describe("ctx.onCancel", () => {
     await on.world.run(flow.cancel("r", { reason: "first" }));
     await on.world.advance(100);
     const length = (await batchesOf(on)).length;
-    expect(await on.world.run(flow.cancel("r", { reason: "second" }))).toMatchObject({ cancelling: { reason: "first" } });
+    expect(await on.world.run(flow.cancel("r", { reason: "second" }))).toMatchObject({
+      cancelling: { reason: "first" },
+    });
     expect((await batchesOf(on)).length).toBe(length);
     expect(await on.world.run(flow.resume(token, 1))).toMatchObject({ status: "expired" });
     await on.world.advance(20_000);

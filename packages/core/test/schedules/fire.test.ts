@@ -66,7 +66,7 @@ describe("workers", () => {
     await other.schedules.pause("often");
     await to("2026-11-16T09:00:01Z");
     expect(ran).toHaveLength(3);
-    await other.schedules.resume("often");
+    await other.schedules.unpause("often");
     await to("2026-11-16T09:20:01Z");
     expect(ran.slice(3)).toEqual(["often-20261116T091000Z", "often-20261116T092000Z"]);
     await world.run(worker.stop());

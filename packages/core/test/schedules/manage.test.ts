@@ -170,11 +170,11 @@ describe("operations", () => {
     expect(await app.schedules.pause("daily")).toMatchObject({ paused: true, nextAt: null });
     await to("2026-11-19T12:00Z");
     expect((await world.run(app.sweep())).scheduled).toEqual([]);
-    expect(await app.schedules.resume("daily")).toMatchObject({
+    expect(await app.schedules.unpause("daily")).toMatchObject({
       paused: false,
       nextAt: Date.parse("2026-11-20T08:00Z"),
     });
-    await app.schedules.resume("daily");
+    await app.schedules.unpause("daily");
     await to("2026-11-20T12:00Z");
     await world.run(app.sweep());
     expect(Object.keys(await runs())).toEqual(["daily-20261120T080000Z"]);

@@ -131,7 +131,7 @@ export const postMessage = (runId: string, topic: string, payload: unknown): Pro
 export const getOperations = (): Promise<Operations> => ask("operations");
 export const postSchedule = (
   name: string,
-  action: "pause" | "resume" | "trigger" | "delete",
+  action: "pause" | "unpause" | "trigger" | "delete",
 ): Promise<ActionReply> => send(`schedules/${encodeURIComponent(name)}/${action}`, {});
 export const postWorkflow = (
   name: string,

@@ -1,4 +1,4 @@
-/** Schedules: when they tick, and buttons to pause, resume, trigger and remove them. */
+/** Schedules: when they tick, and buttons to pause, unpause, trigger and remove them. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -79,7 +79,7 @@ function Buttons({
   return (
     <span class="row-buttons">
       {paused
-        ? button("Resume", () => act(() => postSchedule(name, "resume")))
+        ? button("Unpause", () => act(() => postSchedule(name, "unpause")))
         : button("Pause", () => act(() => postSchedule(name, "pause")))}
       {session.value?.code.includes(workflow) === true &&
         button("Trigger", () => act(() => postSchedule(name, "trigger")))}

@@ -45,8 +45,8 @@ export const pauseSchedule = schedule(async (schedules, name) => {
   return said(`${name} is paused.`);
 });
 
-export const resumeSchedule = schedule(async (schedules, name) => {
-  await schedules.resume(name);
+export const unpauseSchedule = schedule(async (schedules, name) => {
+  await schedules.unpause(name);
   return said(`${name} ticks again.`);
 });
 

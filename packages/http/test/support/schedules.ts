@@ -21,7 +21,7 @@ export async function requestSchedules(lab: Lab): Promise<void> {
   await get("/schedules?nope=1");
   for (const name of ["daily", "none"]) {
     await get(`/schedules/${name}`);
-    for (const change of ["pause", "resume", "trigger"]) await post(`/schedules/${name}/${change}`);
+    for (const change of ["pause", "unpause", "trigger"]) await post(`/schedules/${name}/${change}`);
     await remove(lab, name);
   }
 }

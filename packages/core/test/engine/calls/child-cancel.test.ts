@@ -183,7 +183,9 @@ describe("H45 a cancellation of the parent", () => {
     const kid = durable("kid", (ctx) => Promise.all([ctx.child(toy), ctx.sleep("1y")]));
     const flow = durable("parent", (ctx) => ctx.parallel([(c) => c.child(kid), (c) => c.child(kid)]));
     const parked = await runOf(on, flow);
-    expect(await flow.with({ ...on }).cancel("r", { reason: "enough" })).toMatchObject({ status: "cancelled" });
+    expect(await flow.with({ ...on }).cancel("r", { reason: "enough" })).toMatchObject({
+      status: "cancelled",
+    });
     expect(Object.values(await standings(on.storage))).toEqual(Array.from({ length: 5 }, () => "cancelled"));
     const [child] = await childrenOf(on.storage, "r");
     const end = (
