@@ -244,8 +244,8 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "attempt-without-permit",
     breaks: "permits.1",
-    find: "    if (limit !== undefined && this.#permit === null)",
-    replace: "    if (limit !== undefined && this.#permit === null && this.#nextAttempt > 9)",
+    find: "    if (quota !== undefined && this.#permit === null)",
+    replace: "    if (quota !== undefined && this.#permit === null && this.#nextAttempt > 9)",
     why: "A step under a limit starts without a permit.",
   },
   {

@@ -11,10 +11,10 @@ test("limits and workers are shown to people and machines", async () => {
   const storage = new SqliteStorage(join(project.folder, "load.db"));
   let finish = (): void => {};
   const held = new Promise<void>((resolve) => (finish = resolve));
-  const mail = durable("mail", (ctx, _to: string) => ctx.step("send", () => held, { limit: "smtp" }), {
+  const mail = durable("mail", (ctx, _to: string) => ctx.step("send", () => held, { quota: "smtp" }), {
     concurrency: { limit: 1, key: (to) => to },
   });
-  const app = createApp({ storage, workflows: [mail], limits: { smtp: { requests: 100 } } });
+  const app = createApp({ storage, workflows: [mail], quotas: { smtp: { requests: 100 } } });
   const store = ["-s", "load.db"];
   const cli = (...args: string[]) => project.cli([...args, ...store], { now: Date.now() });
   const json = (...args: string[]) => project.json([...args, ...store], { now: Date.now() });
@@ -39,12 +39,12 @@ test("limits and workers are shown to people and machines", async () => {
   expect(await json("limits")).toMatchObject({
     v: 1,
     slots: [{ workflow: "mail", slot: "ada", taken: 1, waiting: 1 }],
-    windows: [{ kind: "limit", name: "smtp", used: 1, tokens: 0, calls: 0 }],
+    windows: [{ kind: "quota", name: "smtp", used: 1, tokens: 0, calls: 0 }],
   });
   const limits = await cli("limits");
   expect(limits.code).toBe(0);
   expect(limits.out).toMatch(/WORKFLOW\s+KEY\s+TAKEN\s+WAITING\n.*mail\s+ada\s+1\s+1/);
-  expect(limits.out).toMatch(/limit\s+smtp\s+1/);
+  expect(quotas.out).toMatch(/limit\s+smtp\s+1/);
 
   expect(await json("workers")).toMatchObject({
     v: 1,

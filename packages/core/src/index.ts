@@ -79,7 +79,7 @@ export type {
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Defaults, Definition, FlowOptions, LimitKey, MessageSchemas } from "./engine/definition.ts";
-export type { LimitOptions, StepLimit } from "./engine/definition.ts";
+export type { QuotaOptions, StepQuota } from "./engine/definition.ts";
 export type { FlowStart } from "./runs/create.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";

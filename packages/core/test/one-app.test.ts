@@ -71,8 +71,8 @@ describe("a workflow that an app has (binding.2)", () => {
   });
 
   test("is under the limits of the app", async () => {
-    const flow = durable("f", (ctx) => ctx.step("call", () => 1, { limit: "openai" }));
-    createApp({ workflows: [flow], storage: new MemoryStorage(), limits: { openai: { requests: 10 } } });
+    const flow = durable("f", (ctx) => ctx.step("call", () => 1, { quota: "openai" }));
+    createApp({ workflows: [flow], storage: new MemoryStorage(), quotas: { openai: { requests: 10 } } });
     expect(await flow.run()).toMatchObject({ status: "completed", output: 1 });
   });
 
@@ -267,7 +267,7 @@ describe("options of a host for one workflow", () => {
     ["lease", { lease: "1 minute" }],
     ["waitUntil", { waitUntil: () => {} }],
     ["warm", { warm: 0 }],
-    ["limits", { limits: {} }],
+    ["quotas", { quotas: {} }],
     ["hooks", { hooks: {} }],
     ["logger", { logger: console }],
     ["world", { world }],

@@ -3,7 +3,7 @@
  * by seed. Stops at the first broken invariant and shows the shortest history that breaks it.
  */
 
-import type { Context, Duration, LimitOptions, Workflow } from "@durable/core";
+import type { Context, Duration, QuotaOptions, Workflow } from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import type { Answers } from "@durable/testing";
 import { AnswerBook, Bodies, Budget, ownOptions } from "@durable/testing/parts";
@@ -31,7 +31,7 @@ export interface ExploreSettings<Output> {
   /** Called with the output of every run that completes; throws when the output is wrong. */
   readonly expect?: ((output: Output) => void) | undefined;
   /** Limits of the app in every process, for steps with `{ limit }`. */
-  readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
+  readonly quotas?: Readonly<Record<string, QuotaOptions>> | undefined;
   /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;
   /** Called after each seed: for a progress line. */
@@ -70,7 +70,7 @@ export async function explore<Input, Output>(
   flow: Workflow<Input, Output>,
   ...[options = {} as ExploreOptions<Input, Output>]: ExploreArguments<Input, Output>
 ): Promise<Exploration> {
-  assertOptions(options, "input seeds from within resume expect limits bodyMs progress", "explore");
+  assertOptions(options, "input seeds from within resume expect quotas bodyMs progress", "explore");
   const { seeds = 200, from = 1, progress } = options;
   const budget = new Budget(options.within);
   const bodies = new Bodies(options.bodyMs ?? 1_000);
@@ -131,7 +131,7 @@ function programOf<Input, Output>(
     name,
     input: options.input,
     options: ownOptions(definition),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.quotas === undefined ? {} : { quotas: options.quotas }),
     ...(schema === null ? {} : { schema }),
     body: () => body as (ctx: Context, input: never) => unknown,
     perform: async (process, key, work) => {

@@ -179,7 +179,7 @@ function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Prom
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.declares === true ? { input: frame.given } : {}),
     ...(onUncertain === undefined ? {} : { onUncertain }),
-    ...(node.limit === undefined ? {} : { limit: node.limit }),
+    ...(node.limit === undefined ? {} : { quota: node.limit }),
     ...(node.compensate === undefined ? {} : { compensate: undo(node.compensate, frame) }),
   };
   const value = atPlace(frame.place, () => {

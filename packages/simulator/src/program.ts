@@ -32,7 +32,7 @@ export interface Program {
   /** Further options of the workflow. */
   readonly options?: object;
   /** Limits that its steps are under. */
-  readonly limits?: HostOptions["limits"];
+  readonly quotas?: HostOptions["quotas"];
   body(code: Code, environment: Environment): (ctx: Context, input: never) => unknown;
   /** Runs the work of a step; calls it directly by default. */
   readonly perform?: (process: Process, key: string, work: () => unknown) => Promise<unknown>;

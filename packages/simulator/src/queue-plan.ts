@@ -97,12 +97,12 @@ function limitOf({
 }
 
 /** The limits of an app: those of its programs, and that of the queue. */
-export function limitsFor({ queue }: Plan, programs: readonly Program[]): Pick<HostOptions, "limits"> {
-  const given = programs.find((program) => program.limits !== undefined)?.limits;
-  if (queue?.limit === undefined) return { limits: given };
+export function limitsFor({ queue }: Plan, programs: readonly Program[]): Pick<HostOptions, "quotas"> {
+  const given = programs.find((program) => program.quotas !== undefined)?.quotas;
+  if (queue?.limit === undefined) return { quotas: given };
   const { calls, perMs: per, concurrent, tokens } = queue.limit;
   const counted = tokens ? { tokens: calls * tokensEach } : { requests: calls };
-  return { limits: { [service]: { ...counted, per, concurrent } } };
+  return { quotas: { [service]: { ...counted, per, concurrent } } };
 }
 
 /** The name of the workflow of the queue. */

@@ -51,14 +51,14 @@ describe("explore", () => {
             if (attempt > 1) return "answer";
             throw new Error("Busy.");
           },
-          { limit: "service" },
+          { quota: "service" },
         ),
       { concurrency: { limit: 2 }, tags: { kind: "question" }, retry: { attempts: 2, delay: 5 } },
     );
     const total = await explore(ask, {
       from,
       seeds,
-      limits: { service: { requests: 5, per: "1s", concurrent: 1 } },
+      quotas: { service: { requests: 5, per: "1s", concurrent: 1 } },
       expect: (output) => expect(output).toBe("answer"),
     });
     expect(total.met.get("entry run.completed")).toBeGreaterThan(seeds);

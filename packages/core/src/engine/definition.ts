@@ -112,7 +112,7 @@ export interface ByContent {
 }
 
 /** What a service takes, over all processes on the storage. */
-export interface LimitOptions {
+export interface QuotaOptions {
   /** Calls within any time of the length `per`. */
   readonly requests?: number | undefined;
   /** Tokens within any time of the length `per`: estimated when a step begins, corrected by what it metered. */
@@ -123,8 +123,8 @@ export interface LimitOptions {
   readonly concurrent?: number | undefined;
 }
 
-/** The limit that a step is under, and how many tokens it may use; by default as many as such steps used lately. */
-export type StepLimit = string | { readonly name: string; readonly tokens?: number | undefined };
+/** The quota that a step takes from, and how many tokens it may use; by default as many as such steps used lately. */
+export type StepQuota = string | { readonly name: string; readonly tokens?: number | undefined };
 
 /** The right to call a service once. */
 export interface Permit {
@@ -133,7 +133,7 @@ export interface Permit {
 }
 
 /** Waits for a permit; `null` when the step need not wait any longer. */
-export type Permits = (limit: StepLimit, where: string, isOver: () => boolean) => Promise<Permit | null>;
+export type Permits = (quota: StepQuota, where: string, isOver: () => boolean) => Promise<Permit | null>;
 
 /** What is known about an attempt that began and whose end was not recorded. */
 export interface Uncertain {

@@ -2,10 +2,10 @@
 
 import type { SlotUse, Storage } from "../ports/storage.ts";
 
-/** How much of a rate or of a limit of steps is used. */
+/** How much of a rate or of a quota is used. */
 export interface WindowUse {
-  /** `rate` of a workflow and key, or `limit` of steps. */
-  readonly kind: "rate" | "limit";
+  /** `rate` of a workflow and key, or `quota` of steps. */
+  readonly kind: "rate" | "quota";
   readonly name: string;
   /** Runs or requests within the window in which it was used last. */
   readonly used: number;
@@ -19,7 +19,7 @@ export interface WindowUse {
 export interface LimitUse {
   /** Slots of `concurrency` that are taken, and runs that wait for one, by workflow and key. */
   readonly slots: readonly SlotUse[];
-  /** Rates and limits of steps. */
+  /** Rates and quotas. */
   readonly windows: readonly WindowUse[];
 }
 
@@ -28,25 +28,25 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
   if (limits === undefined) return null;
   const [slots, steps, rates, { now }] = await Promise.all([
     limits.slots(),
-    limits.texts("limit "),
+    limits.texts("quota "),
     limits.texts("rate "),
-    limits.read("limit "),
+    limits.read("quota "),
   ]);
   return {
     slots,
     windows: [
-      ...steps.map(({ name, value }) => limitOf(name.slice("limit ".length), value, now)),
+      ...steps.map(({ name, value }) => quotaOf(name.slice("quota ".length), value, now)),
       ...rates.map(({ name, value }) => rateOf(name.slice("rate ".length), value)),
     ],
   };
 }
 
 /** As runs/permits.ts writes it: the text of a window, then the calls under way. */
-function limitOf(name: string, text: string, now: number): WindowUse {
+function quotaOf(name: string, text: string, now: number): WindowUse {
   const [window = "[0,0,0,[]]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
   const [used = 0, tokens = 0] = sums(window);
   const calls = Object.values(ends).filter((until) => until > now).length;
-  return { kind: "limit", name, used, tokens: Math.round(tokens), calls };
+  return { kind: "quota", name, used, tokens: Math.round(tokens), calls };
 }
 
 /** As runs/flow.ts writes it: the text of a window, under a workflow and a key. */

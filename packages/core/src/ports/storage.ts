@@ -408,7 +408,7 @@ export interface Storage {
   readonly finds?: true;
   /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
   readonly schedules?: ScheduleStore;
-  /** Without it, `concurrency`, `rate`, `limits`, `singleton` and `debounce` are refused. */
+  /** Without it, `concurrency`, `rate`, `quotas`, `singleton` and `debounce` are refused. */
   readonly limits?: StorageLimits;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;

@@ -2,7 +2,7 @@
 
 import { defaultStorage, hasDefault, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
-import type { Definition, Find, LimitOptions } from "../engine/definition.ts";
+import type { Definition, Find, QuotaOptions } from "../engine/definition.ts";
 import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -55,10 +55,10 @@ export interface HostOptions {
    */
   readonly warm?: number | undefined;
   /**
-   * Limits of the services that steps call, by name: `ctx.step(name, work, { limit: "openai" })`. They hold across
+   * What the services that steps call may take, by name: `ctx.step(name, work, { quota: "openai" })`. Quotas hold across
    * all processes on the storage.
    */
-  readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
+  readonly quotas?: Readonly<Record<string, QuotaOptions>> | undefined;
   /** What models cost: what steps meter is recorded with its cost. A change holds for what is used from then on. */
   readonly prices?: Prices | undefined;
   /**
@@ -74,7 +74,7 @@ export interface HostOptions {
 
 /** The names of these options. */
 export const hostOptions =
-  "storage secret encryption patience linger lease waitUntil warm limits prices hooks logger world";
+  "storage secret encryption patience linger lease waitUntil warm quotas prices hooks logger world";
 
 /** A misspelt hook would never be called. */
 export function assertHooks(hooks: HooksOption = []): void {
@@ -129,7 +129,7 @@ export class Host {
     this.options = options;
     this.find = find;
     for (const definition of definitions) this.slots = this.#slotsOf(definition);
-    if (options.limits !== undefined) checkLimits(options);
+    if (options.quotas !== undefined) checkLimits(options);
     assertPrices(options.prices);
     const warm = options.warm ?? (options.world === undefined ? warmRuns : 0);
     this.parked = new ParkedRuns(warm);
@@ -211,9 +211,9 @@ export class Host {
     return concurrency === undefined ? this.slots : { ...this.slots, [name]: concurrency.limit };
   }
 
-  /** The limits of steps that were declared, by name. */
-  get limits(): NonNullable<HostOptions["limits"]> {
-    return this.options.limits ?? {};
+  /** The quotas that were declared, by name. */
+  get quotas(): NonNullable<HostOptions["quotas"]> {
+    return this.options.quotas ?? {};
   }
 
   /** Forgets runs and journals that are kept in memory, now and from now on. */

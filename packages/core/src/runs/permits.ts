@@ -9,7 +9,7 @@
  *     on its way then does not take it again.
  */
 
-import type { LimitOptions, Permit, StepLimit } from "../engine/definition.ts";
+import type { QuotaOptions, Permit, StepQuota } from "../engine/definition.ts";
 import type { Usage } from "../values/usage.ts";
 import { pause } from "../ports/world.ts";
 import { toMs } from "../values/duration.ts";
@@ -37,14 +37,14 @@ const [shortestMs, longestMs] = [20, 250];
 /** Waits for the permit of a step; `null` once it need not wait any longer. */
 export async function permitOf(
   host: Host,
-  limit: StepLimit,
+  quota: StepQuota,
   where: string,
   isOver: () => boolean,
 ): Promise<Permit | null> {
-  const { name, tokens } = checkedLimit(host, limit, where);
-  const use = new LimitUse(host, name, new TextStore(await host.storage(), host.world));
+  const { name, tokens } = checkedQuota(host, quota, where);
+  const use = new QuotaUse(host, name, new TextStore(await host.storage(), host.world));
   // Steps of this process ask one after the other, so that they come in the order in which they were called.
-  return host.inTurn(`limit ${name}`, async () => {
+  return host.inTurn(`quota ${name}`, async () => {
     for (let ms = shortestMs; !isOver(); ms = Math.min(2 * ms, longestMs)) {
       const taken = await use.take(tokens);
       if (typeof taken === "number") await pause(host.world, Math.min(Math.max(taken, 1), ms));
@@ -56,18 +56,18 @@ export async function permitOf(
   });
 }
 
-function checkedLimit(
-  { limits }: Host,
-  limit: StepLimit,
+function checkedQuota(
+  { quotas }: Host,
+  quota: StepQuota,
   where: string,
 ): { readonly name: string; readonly tokens: number | undefined } {
-  const { name, tokens } = typeof limit === "string" ? { name: limit, tokens: undefined } : limit;
-  if (typeof limit !== "string") assertOptions(limit, "name tokens", `The limit of ${where}`);
-  if (!Object.hasOwn(limits, name)) {
-    const known = Object.keys(limits).map(show).join(", ") || "none";
+  const { name, tokens } = typeof quota === "string" ? { name: quota, tokens: undefined } : quota;
+  if (typeof quota !== "string") assertOptions(quota, "name tokens", `The quota of ${where}`);
+  if (!Object.hasOwn(quotas, name)) {
+    const known = Object.keys(quotas).map(show).join(", ") || "none";
     throw new DurableError(
       "invalid-options",
-      `The ${where} is under the limit ${show(name)}, which is not declared. Add it to createApp({ limits }). Declared: ${known}.`,
+      `The ${where} has the quota ${show(name)}, which is not declared. Add it to createApp({ quotas }). Declared: ${known}.`,
     );
   }
   if (tokens === undefined || (Number.isFinite(tokens) && tokens >= 0)) return { name, tokens };
@@ -77,12 +77,12 @@ function checkedLimit(
   );
 }
 
-/** One limit, as one step uses it. */
-class LimitUse {
+/** One quota, as one step uses it. */
+class QuotaUse {
   readonly #host: Host;
   readonly #name: string;
   readonly #store: TextStore;
-  readonly #options: LimitOptions;
+  readonly #options: QuotaOptions;
   readonly #window: Window;
   /** Names the permit. */
   readonly #id: string;
@@ -94,16 +94,16 @@ class LimitUse {
     this.#name = name;
     this.#id = host.world.id();
     this.#store = store;
-    const options = host.limits[name] ?? {};
-    assertOptions(options, "requests tokens per concurrent", `The limit ${show(name)}`);
+    const options = host.quotas[name] ?? {};
+    assertOptions(options, "requests tokens per concurrent", `The quota ${show(name)}`);
     for (const [what, most] of Object.entries(options))
       if (what !== "per" && most !== undefined && !(Number(most) >= 1))
         throw new DurableError(
           "invalid-options",
-          `The limit ${show(name)} has ${what}: ${show(most)}. Use a number from 1 on.`,
+          `The quota ${show(name)} has ${what}: ${show(most)}. Use a number from 1 on.`,
         );
     this.#options = options;
-    const perMs = Math.max(1, toMs(options.per ?? 60_000, `The limit ${show(name)}: per`));
+    const perMs = Math.max(1, toMs(options.per ?? 60_000, `The quota ${show(name)}: per`));
     this.#window = new Window(perMs, [options.requests ?? Infinity, options.tokens ?? Infinity]);
   }
 
@@ -181,7 +181,7 @@ class LimitUse {
 
   /** `change` returns 0 when the new state is to be kept. */
   #change(change: (state: State, now: number) => number): Promise<number> {
-    return this.#store.update(`limit ${this.#name}`, (text, now) => {
+    return this.#store.update(`quota ${this.#name}`, (text, now) => {
       const [window, calls, mean] = (text === null ? [null, {}, 0] : JSON.parse(text)) as [
         string | null,
         State["calls"],

@@ -94,8 +94,8 @@ test("a driver that gets its lease again starts nothing before it has read what 
   });
   const ran: string[] = [];
   const appOf = (name: string, more: Partial<Lab>) => {
-    const job = durable("job", (ctx) => ctx.step("work", () => void ran.push(name), { limit: "api" }));
-    return createApp({ ...base, ...more, workflows: [job], limits: { api: { requests: 10 } } });
+    const job = durable("job", (ctx) => ctx.step("work", () => void ran.push(name), { quota: "api" }));
+    return createApp({ ...base, ...more, workflows: [job], quotas: { api: { requests: 10 } } });
   };
   await appOf("first", { storage, world: frozen as VirtualWorld }).start("job", undefined, { id: "r" });
   await world.advance(32_000);

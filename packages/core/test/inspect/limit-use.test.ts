@@ -1,11 +1,11 @@
-/** What tools show of slots, rates and limits of steps. */
+/** What tools show of slots, rates and quotas. */
 
 import { createApp, durable, MemoryStorage } from "@durable/core";
 import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
 import { limitUse } from "@durable/core/inspect";
 import { expect, test } from "vitest";
 
-test("slots, rates and limits of steps are shown with their use", async () => {
+test("slots, rates and quotas are shown with their use", async () => {
   const storage = new MemoryStorage();
   expect(await limitUse(storage)).toEqual({ slots: [], windows: [] });
   let finish = (): void => {};
@@ -23,7 +23,7 @@ test("slots, rates and limits of steps are shown with their use", async () => {
           if (under === 3) begin();
           return held;
         },
-        { limit: { name: "smtp", tokens: 30 } },
+        { quota: { name: "smtp", tokens: 30 } },
       ),
     {
       concurrency: { limit: 2, key: (customer) => customer },
@@ -33,7 +33,7 @@ test("slots, rates and limits of steps are shown with their use", async () => {
   const app = createApp({
     storage,
     workflows: [mail],
-    limits: { smtp: { requests: 100, tokens: 1_000, concurrent: 5, per: "1 hour" } },
+    quotas: { smtp: { requests: 100, tokens: 1_000, concurrent: 5, per: "1 hour" } },
   });
   const runs = await Promise.all(["a", "a", "b"].map((customer) => app.start("mail", customer)));
   await begun;
@@ -43,7 +43,7 @@ test("slots, rates and limits of steps are shown with their use", async () => {
       { workflow: "mail", slot: "b", taken: 1, waiting: 0 },
     ],
     windows: [
-      { kind: "limit", name: "smtp", used: 3, tokens: 90, calls: 3 },
+      { kind: "quota", name: "smtp", used: 3, tokens: 90, calls: 3 },
       { kind: "rate", name: "mail a", used: 2, tokens: 0, calls: 0 },
       { kind: "rate", name: "mail b", used: 1, tokens: 0, calls: 0 },
     ],

@@ -103,7 +103,7 @@ async function before(ctx: Context, input: Input, { services, option, code, kid 
     (name: string, ms = stepMs) =>
     ({ idempotencyKey: id, signal }: Pick<StepInfo, "idempotencyKey" | "signal">): Promise<string> =>
       services.call(ctx.runId, name, { id, signal, ms });
-  const limit = option === "step limit" ? { limit: "api" } : {};
+  const limit = option === "step limit" ? { quota: "api" } : {};
   const undoes = option === "compensation" || input.kind === "undone";
   if (option === "clean-up" || input.kind === "slow clean-up")
     ctx.onCancel(async (c) => {

@@ -167,7 +167,7 @@ export class Stage {
     const { option, world } = this;
     const host: Partial<AppOptions> = {
       ...(option === "encryption" && { encryption: this.#cipher }),
-      ...(option === "step limit" && { limits: { api: { concurrent: 1 } } }),
+      ...(option === "step limit" && { quotas: { api: { concurrent: 1 } } }),
     };
     return createApp({
       storage,

@@ -159,7 +159,7 @@ describe("a storage without limits", () => {
     expect(() => durable("job", () => 1, { storage, rate: { limit: 1, per: "1s" } })).toThrow(
       expect.objectContaining(refusal),
     );
-    expect(() => createApp({ storage, secret, workflows: [], limits: { openai: { requests: 1 } } })).toThrow(
+    expect(() => createApp({ storage, secret, workflows: [], quotas: { openai: { requests: 1 } } })).toThrow(
       expect.objectContaining(refusal),
     );
   });

@@ -27,7 +27,7 @@ function provider({ world }: Lab, ms = 100) {
   return { calls, seen, call, most };
 }
 
-describe("limits of steps", () => {
+describe("quotas of steps", () => {
   it("many runs in two processes do not trip the limits of a provider", async () => {
     const base = lab();
     const count = inject("full") ? 500 : 60;
@@ -39,11 +39,11 @@ describe("limits of steps", () => {
           meter({ model: "m", inputTokens: 100 + (n % 3), outputTokens: 100 });
           return call(200 + (n % 3));
         },
-        { limit: { name: "openai", tokens: 200 } },
+        { quota: { name: "openai", tokens: 200 } },
       ),
     );
-    const limits = { openai: { requests: 60, tokens: 10_000, per: "1 minute", concurrent: 8 } } as const;
-    const [even, odd] = [1, 2].map(() => createApp({ ...base, workflows: [flow], limits })) as [App, App];
+    const quotas = { openai: { requests: 60, tokens: 10_000, per: "1 minute", concurrent: 8 } } as const;
+    const [even, odd] = [1, 2].map(() => createApp({ ...base, workflows: [flow], quotas })) as [App, App];
     const ids = numbered("r", count);
     const from = base.world.now();
     const runs = await Promise.all(ids.map((id, n) => (n % 2 === 0 ? even : odd).start("ask", n, { id })));
@@ -57,9 +57,9 @@ describe("limits of steps", () => {
   });
 
   it.each([
-    ["a step under a limit", { limits: { openai: { concurrent: 1 } } }, {}],
+    ["a step under a limit", { quotas: { openai: { concurrent: 1 } } }, {}],
     ["a run with a rate", {}, { rate: { limit: 5, per: "1 minute" as const } }],
-  ])("%s asks again when the storage fails for a while", async (_, limits, rate) => {
+  ])("%s asks again when the storage fails for a while", async (_, quotas, rate) => {
     const base = lab();
     const { storage } = base;
     const stored = storage.limits as StorageLimits;
@@ -81,9 +81,9 @@ describe("limits of steps", () => {
     };
     const failing: Storage = { ...hooked(storage, () => {}), limits: broken };
     const { call, calls } = provider(base);
-    const step = "limits" in limits ? { limit: "openai" } : {};
+    const step = "quotas" in quotas ? { quota: "openai" } : {};
     const flow = durable("ask", (ctx) => ctx.step("model", () => call(1), step), rate);
-    const bound = flow.with({ ...base, ...limits, storage: failing });
+    const bound = flow.with({ ...base, ...quotas, storage: failing });
     expect(await base.world.run(bound.run())).toMatchObject({ status: "completed", output: 1 });
     expect(calls).toHaveLength(1);
     expect(base.world.now() - from, "no place is taken by a lost reply").toBeLessThan(20_000);
@@ -97,7 +97,7 @@ describe("limits of steps", () => {
   it("a permit whose grant took longer than a lease is moved on before the call begins", async () => {
     const base = lab();
     const { call, calls, seen } = provider(base, 5_000);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(1), { limit: "openai" }));
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(1), { quota: "openai" }));
     const stored = base.storage.limits as StorageLimits;
     let slow = true;
     const limits: StorageLimits = {
@@ -109,7 +109,7 @@ describe("limits of steps", () => {
       },
     };
     const behind: Storage = { ...hooked(base.storage, () => {}), limits };
-    const given = { ...base, limits: { openai: { concurrent: 1 } } };
+    const given = { ...base, quotas: { openai: { concurrent: 1 } } };
     const late = flow.with({ ...given, storage: behind }).run();
     const other = pause(base.world, 41_000).then(() => flow.with(given).run());
     await base.world.run(Promise.all([late, other]));
@@ -127,18 +127,18 @@ describe("limits of steps", () => {
           meter({ model: "m", inputTokens: used, outputTokens: 0 });
           return call(used);
         },
-        { limit: { name: "openai", tokens: 1 } },
+        { quota: { name: "openai", tokens: 1 } },
       ),
     );
-    const bound = flow.with({ ...base, limits: { openai: { tokens: 100, per: "1 minute" } } });
+    const bound = flow.with({ ...base, quotas: { openai: { tokens: 100, per: "1 minute" } } });
     const from = base.world.now();
     for (const used of [900, 10]) await base.world.run(bound.run(used));
     expect(calls.map(({ at }) => Math.floor((at - from) / 60_000))).toEqual([0, 1]);
     const greedy = durable("greedy", (ctx) =>
-      ctx.step("model", () => call(0), { limit: { name: "openai", tokens: 1_000 } }),
+      ctx.step("model", () => call(0), { quota: { name: "openai", tokens: 1_000 } }),
     );
     const outcome = await base.world.run(
-      greedy.with({ ...base, limits: { openai: { tokens: 100, per: "1 minute" } } }).run(),
+      greedy.with({ ...base, quotas: { openai: { tokens: 100, per: "1 minute" } } }).run(),
     );
     expect(outcome.status).toBe("completed");
   });
@@ -147,9 +147,9 @@ describe("limits of steps", () => {
     const base = lab();
     const attempts: number[] = [];
     const flow = durable("ask", (ctx) =>
-      ctx.step("model", ({ attempt }) => void attempts.push(attempt), { limit: "slow" }),
+      ctx.step("model", ({ attempt }) => void attempts.push(attempt), { quota: "slow" }),
     );
-    const app = createApp({ ...base, workflows: [flow], limits: { slow: { requests: 1, per: "30s" } } });
+    const app = createApp({ ...base, workflows: [flow], quotas: { slow: { requests: 1, per: "30s" } } });
     const runs = await Promise.all(["a", "b", "c"].map((id) => app.start("ask", undefined, { id })));
     await base.world.run(Promise.all(runs.map((run) => run.result())));
     expect(attempts).toEqual([1, 1, 1]);
@@ -168,26 +168,26 @@ describe("limits of steps", () => {
           meter({ model: "m", inputTokens: 10, outputTokens: 0 });
           if (attempt < 3) throw new Error("again");
         },
-        { limit: "model", retry: { attempts: 3, delay: 1 } },
+        { quota: "model", retry: { attempts: 3, delay: 1 } },
       ),
     );
-    const limits = { model: { requests: 1, tokens: 1_000, per: "10s" } } as const;
-    await base.world.run(flow.with({ ...base, limits }).run(undefined, { id: "r" }));
+    const quotas = { model: { requests: 1, tokens: 1_000, per: "10s" } } as const;
+    await base.world.run(flow.with({ ...base, quotas }).run(undefined, { id: "r" }));
     expect(at).toHaveLength(3);
     expect((at[2] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(20_000);
-    const [text] = (await base.storage.limits?.texts("limit ")) ?? [];
-    expect(text?.name).toBe("limit model");
+    const [text] = (await base.storage.limits?.texts("quota ")) ?? [];
+    expect(text?.name).toBe("quota model");
     expect(JSON.parse(text?.value ?? "[]")).toMatchObject([expect.any(String), {}, 10]);
   });
 
   it("the permit of a process that died ends by its time", async () => {
     const base = lab();
-    const limits = { one: { concurrent: 1 } };
+    const quotas = { one: { concurrent: 1 } };
     const held = JSON.stringify([null, { dead: base.world.now() + 30_000 }, 0]);
-    await base.storage.limits?.swap("limit one", null, held, 60_000);
+    await base.storage.limits?.swap("quota one", null, held, 60_000);
     const from = base.world.now();
-    const flow = durable("ask", (ctx) => ctx.step("model", () => base.world.now() - from, { limit: "one" }));
-    const outcome = await base.world.run(flow.with({ ...base, limits }).run());
+    const flow = durable("ask", (ctx) => ctx.step("model", () => base.world.now() - from, { quota: "one" }));
+    const outcome = await base.world.run(flow.with({ ...base, quotas }).run());
     expect(outcome).toMatchObject({ status: "completed" });
     expect(base.world.now() - from).toBeGreaterThanOrEqual(30_000);
     expect(base.world.now() - from).toBeLessThan(31_000);
@@ -196,8 +196,8 @@ describe("limits of steps", () => {
   it("a long call keeps its permit", async () => {
     const base = lab();
     const { call, seen } = provider(base, 300_000);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const bound = flow.with({ ...base, limits: { one: { concurrent: 1 } } });
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
+    const bound = flow.with({ ...base, quotas: { one: { concurrent: 1 } } });
     await base.world.run(Promise.all([bound.run(), bound.run(), bound.run()]));
     expect(seen.most).toBe(1);
   });
@@ -205,9 +205,9 @@ describe("limits of steps", () => {
   it("a call that outlasts the time of a short limit keeps its place", async () => {
     const base = lab();
     const { call, calls, seen } = provider(base, 300_000);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { concurrent: 1, requests: 5, per: "100ms" } } as const;
-    const [first, second] = [flow.with({ ...base, limits }), flow.with({ ...base, limits })];
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
+    const quotas = { one: { concurrent: 1, requests: 5, per: "100ms" } } as const;
+    const [first, second] = [flow.with({ ...base, quotas }), flow.with({ ...base, quotas })];
     const runs = [first.run(), pause(base.world, 200_000).then(() => second.run())];
     await base.world.run(Promise.all(runs));
     expect([calls.length, seen.most]).toEqual([2, 1]);
@@ -227,13 +227,13 @@ describe("limits of steps", () => {
     };
     const storage: Storage = { ...hooked(base.storage, () => {}), limits: slow };
     const { call, calls } = provider(base, 10_500);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { concurrent: 1 } };
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
+    const quotas = { one: { concurrent: 1 } };
     const from = base.world.now();
-    await base.world.run(flow.with({ ...base, storage, limits }).run());
+    await base.world.run(flow.with({ ...base, storage, quotas }).run());
     await base.world.advance(5_000);
     expect(swaps).toBeGreaterThanOrEqual(3);
-    await base.world.run(flow.with({ ...base, limits }).run());
+    await base.world.run(flow.with({ ...base, quotas }).run());
     expect((calls[1]?.at ?? 0) - from, "and not after the time of a lease").toBeLessThan(20_000);
   });
 
@@ -250,30 +250,30 @@ describe("limits of steps", () => {
     };
     const storage: Storage = { ...hooked(base.storage, () => {}), limits: slow };
     const { call, calls } = provider(base);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { concurrent: 1, requests: 1, per: "1 hour" } } as const;
-    const app = createApp({ ...base, storage, limits, workflows: [flow] });
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
+    const quotas = { one: { concurrent: 1, requests: 1, per: "1 hour" } } as const;
+    const app = createApp({ ...base, storage, quotas, workflows: [flow] });
     const run = await app.start("ask", undefined, { id: "r" });
     await base.world.advance(500);
     await run.cancel();
     await base.world.advance(5_000);
     expect(calls).toHaveLength(0);
     const from = base.world.now();
-    await base.world.run(flow.with({ ...base, limits }).run());
+    await base.world.run(flow.with({ ...base, quotas }).run());
     expect(base.world.now() - from).toBeLessThan(5_000);
   });
 
   it("a call that goes on while its worker is stopped keeps its place", async () => {
     const base = lab();
     const { call, calls, seen } = provider(base, 120_000);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { concurrent: 1 } };
-    const app = createApp({ ...base, workflows: [flow], limits });
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
+    const quotas = { one: { concurrent: 1 } };
+    const app = createApp({ ...base, workflows: [flow], quotas });
     await app.start("ask", undefined, { id: "a", drive: false });
     const worker = createWorker(app);
     await base.world.advance(5_000);
     const stopped = worker.stop();
-    const other = flow.with({ ...base, limits }).run();
+    const other = flow.with({ ...base, quotas }).run();
     await base.world.run(Promise.all([stopped, other]));
     expect([calls.length, seen.most]).toEqual([2, 1]);
   });
@@ -288,11 +288,11 @@ describe("limits of steps", () => {
           meter({ model: "m", inputTokens: used, outputTokens: 0 });
           return call(used);
         },
-        { limit: { name: "openai", tokens: 1_000 } },
+        { quota: { name: "openai", tokens: 1_000 } },
       ),
     );
-    const limits = { openai: { tokens: 10_000, per: "1 minute" } } as const;
-    const app = createApp({ ...base, workflows: [flow], limits });
+    const quotas = { openai: { tokens: 10_000, per: "1 minute" } } as const;
+    const app = createApp({ ...base, workflows: [flow], quotas });
     // Two minutes of calls that use a tenth of what they reserve, then calls that use all of it.
     const runs = await Promise.all(
       numbered("r", 250).map((id, n) => app.start("ask", n < 150 ? 100 : 1_000, { id })),
@@ -304,9 +304,9 @@ describe("limits of steps", () => {
   it("a worker that is stopped leaves a step that waits to the next", async () => {
     const base = lab();
     const { call, calls } = provider(base);
-    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
-    const limits = { one: { requests: 1, per: "1 hour" } } as const;
-    const app = createApp({ ...base, workflows: [flow], limits });
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
+    const quotas = { one: { requests: 1, per: "1 hour" } } as const;
+    const app = createApp({ ...base, workflows: [flow], quotas });
     for (const id of ["a", "b"]) await app.start("ask", undefined, { id, drive: false });
     const worker = createWorker(app);
     await base.world.advance(60_000);
@@ -319,13 +319,13 @@ describe("limits of steps", () => {
 
   it("blocks a run whose limit is not declared, and says where", async () => {
     const base = lab();
-    const flow = durable("ask", (ctx) => ctx.step("model", () => 1, { limit: "opena" }));
-    const bound = flow.with({ ...base, limits: { openai: { requests: 1 } } });
+    const flow = durable("ask", (ctx) => ctx.step("model", () => 1, { quota: "opena" }));
+    const bound = flow.with({ ...base, quotas: { openai: { requests: 1 } } });
     expect(await base.world.run(bound.run(undefined, { id: "r" }))).toMatchObject({
       status: "blocked",
       error: {
         code: "invalid-options",
-        message: expect.stringMatching(/step "model" of run r .*"opena".*createApp\({ limits }\).*"openai"/),
+        message: expect.stringMatching(/step "model" of run r .*"opena".*createApp\({ quotas }\).*"openai"/),
       },
     });
   });
@@ -333,9 +333,9 @@ describe("limits of steps", () => {
 
 it("crash everywhere: steps under a limit run to their end, and a permit of a dead process is free again", async () => {
   const flow = durable("ask", async (ctx) => [
-    await ctx.step("one", () => 1, { limit: "one" }),
-    ...(await ctx.parallel([2, 3].map((n) => (c) => c.step("more", () => n, { limit: "one" })))),
+    await ctx.step("one", () => 1, { quota: "one" }),
+    ...(await ctx.parallel([2, 3].map((n) => (c) => c.step("more", () => n, { quota: "one" })))),
   ]);
-  const limits = { one: { concurrent: 1, requests: 2, per: "10s" } } as const;
-  expect(await crashEverywhere(flow, { limits })).toMatchObject({ ok: true });
+  const quotas = { one: { concurrent: 1, requests: 2, per: "10s" } } as const;
+  expect(await crashEverywhere(flow, { quotas })).toMatchObject({ ok: true });
 });

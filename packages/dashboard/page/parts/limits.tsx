@@ -1,4 +1,4 @@
-/** Slots that are taken, runs that wait for one, and the use of rates and limits of steps. */
+/** Slots that are taken, runs that wait for one, and the use of rates and quotas. */
 
 import type { JSX } from "preact";
 import { count } from "../lib/format.ts";

@@ -92,14 +92,14 @@ export const rates: Feature = {
 };
 
 export const stepLimits: Feature = {
-  name: "Limits of steps",
+  name: "Quotas of steps",
   page: "guides/operate/limits.md",
   needs: "limits",
   programs: {
     "steps make no more calls than the limit has": async (lab) => {
       const { work, at } = counted(lab);
-      const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key), { limit: "api" }));
-      const app = lab.app([job], { limits: { api: { requests: 2, per: "1 minute" } } });
+      const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key), { quota: "api" }));
+      const app = lab.app([job], { quotas: { api: { requests: 2, per: "1 minute" } } });
       await record(lab, app, ["a", "b", "c", "d", "e"]);
       lab.worker(app);
       await completed(lab, app, 5);
@@ -114,10 +114,10 @@ export const stepLimits: Feature = {
             meter({ model: "m", inputTokens: 40, outputTokens: 20 });
             return work(key);
           },
-          { limit: { name: "api", tokens: 60 } },
+          { quota: { name: "api", tokens: 60 } },
         ),
       );
-      const app = lab.app([job], { limits: { api: { tokens: 100, per: "1 minute" } } });
+      const app = lab.app([job], { quotas: { api: { tokens: 100, per: "1 minute" } } });
       await record(lab, app, ["a", "b", "c"]);
       lab.worker(app);
       await completed(lab, app, 3);
@@ -126,12 +126,12 @@ export const stepLimits: Feature = {
     "no more calls than `concurrent` are under way, over two processes": async (lab) => {
       const { work, most } = counted(lab);
       const job = durable("job", (ctx, _input: unknown) =>
-        ctx.step("work", () => work("all"), { limit: "api" }),
+        ctx.step("work", () => work("all"), { quota: "api" }),
       );
-      const limits = { api: { concurrent: 1 } };
+      const quotas = { api: { concurrent: 1 } };
       const apps = [
-        lab.app([job], { limits }),
-        lab.app([job], { limits, storage: await lab.another() }),
+        lab.app([job], { quotas }),
+        lab.app([job], { quotas, storage: await lab.another() }),
       ] as const;
       await record(lab, apps[0], [1, 2, 3, 4]);
       for (const app of apps) lab.worker(app);
@@ -139,7 +139,7 @@ export const stepLimits: Feature = {
       expect(most.get("all")).toBe(1);
     },
   },
-  without: (lab) => refuses(() => lab.app([], { limits: { api: { requests: 1 } } }), cannotLimit),
+  without: (lab) => refuses(() => lab.app([], { quotas: { api: { requests: 1 } } }), cannotLimit),
 };
 
 export const namedWorkers: Feature = {

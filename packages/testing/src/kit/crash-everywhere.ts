@@ -133,7 +133,7 @@ function setupOf<Input, Output>(
     bodyMs = 1_000,
     slowSeed,
     hooks,
-    limits,
+    quotas,
   } = options;
   const resets: readonly Resettable[] = Array.isArray(reset) ? reset : [reset];
   return {
@@ -148,7 +148,7 @@ function setupOf<Input, Output>(
     },
     slowSeed,
     hooks,
-    limits,
+    quotas,
     storage: options.storage ?? (({ now }) => ({ storage: new MemoryStorage({ now }) })),
   };
 }

@@ -41,7 +41,7 @@ export interface Setup<Input, Output> {
   readonly reset: () => Promise<void>;
   readonly slowSeed: number | undefined;
   readonly hooks: HooksOption | undefined;
-  readonly limits: CrashSettings<Output>["limits"];
+  readonly quotas: CrashSettings<Output>["quotas"];
   readonly storage: NonNullable<CrashSettings<Output>["storage"]>;
 }
 
@@ -166,7 +166,7 @@ async function live<Input, Output>(
   setup: Setup<Input, Output>,
   { storage, world, notes, allowedErrors, number, died, memory }: LivingParts,
 ): Promise<Ending<Output> | null> {
-  const { bodies, input, answers, hooks, limits, replacements } = setup;
+  const { bodies, input, answers, hooks, quotas, replacements } = setup;
   const life = new ObservedLife({ world, bodies, notes, replacements });
   const flow = life.observe(await setup.open({ storage, world, secret, number }));
   const app = createApp({
@@ -178,7 +178,7 @@ async function live<Input, Output>(
     // Cold, every sleep parks, and every wait is replayed: that adds boundaries, and avoids polling.
     ...(memory === "warm" ? { warm: 100 } : { patience: 0 }),
     hooks,
-    limits,
+    quotas,
   });
   const driven = driveToEnd({ flow, app, runId, input, answers, world, allowedErrors });
   const dead = died.then((): null => {

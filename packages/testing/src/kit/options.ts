@@ -1,6 +1,6 @@
 /** The options of `crashEverywhere`. Proven in test/kit-types.test-d.ts. */
 
-import type { Duration, LimitOptions, Storage, Workflow } from "@durable/core";
+import type { Duration, QuotaOptions, Storage, Workflow } from "@durable/core";
 import type { HooksOption } from "@durable/core/hooks";
 import type { Fault } from "../faulty-storage.ts";
 import type { VirtualWorld } from "../virtual-world.ts";
@@ -70,7 +70,7 @@ export interface CrashSettings<Output> {
   /** Hooks of the app in every process. */
   readonly hooks?: HooksOption | undefined;
   /** Limits of the app in every process, for steps with `{ limit }`. */
-  readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
+  readonly quotas?: Readonly<Record<string, QuotaOptions>> | undefined;
   /** Which faults are tried at every point; five by default. */
   readonly faults?: readonly Fault[] | undefined;
   /** With a seed, the storage is slow by random amounts, which finds faults that an instant storage hides. */
@@ -100,7 +100,7 @@ export type CrashOptions<Input, Output> = CrashSettings<Output> &
 
 /** The names of these options. */
 export const crashOptions =
-  "input storage resume steps effects reset compare same ends allow hooks limits faults slowSeed bodyMs within cases seed throws";
+  "input storage resume steps effects reset compare same ends allow hooks quotas faults slowSeed bodyMs within cases seed throws";
 
 export type CrashArguments<Input, Output> = unknown extends Input
   ? [options?: CrashOptions<Input, Output>]

@@ -21,7 +21,7 @@ import { fits, type StandardSchema } from "../../values/schema.ts";
 import type { Compensate } from "./cleanup.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
-import type { Permit, StepLimit, ByContent } from "../definition.ts";
+import type { Permit, StepQuota, ByContent } from "../definition.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -57,15 +57,15 @@ export interface StepOptions {
    */
   readonly compensate?: Compensate<never> | undefined;
   /**
-   * The limit of the service that the work calls, by its name in `limits` of the app. The step waits until the
-   * limit has room. Each attempt counts.
+   * The quota of the service that the work calls, by its name in `quotas` of the app. The step waits until the
+   * quota has room. Each attempt counts.
    */
-  readonly limit?: StepLimit | undefined;
+  readonly quota?: StepQuota | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent compensate limit";
+const known = "retry timeout input schema was onUncertain byContent compensate quota";
 
 export function step(
   engine: CallEngine,
@@ -93,7 +93,7 @@ export function step(
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was, byContent, work });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
-  const { limit } = options;
+  const { quota } = options;
   const parts = {
     scope,
     name,
@@ -104,7 +104,7 @@ export function step(
     input,
     schema,
     onUncertain,
-    limit,
+    quota,
   };
   return new StepCall(engine, parts).promise;
 }
@@ -113,7 +113,7 @@ interface StepParts extends CallParts, AttemptParts {
   readonly work: Work;
   readonly schema: StandardSchema | undefined;
   readonly onUncertain: OnUncertain | undefined;
-  readonly limit: StepLimit | undefined;
+  readonly quota: StepQuota | undefined;
 }
 
 export class StepCall extends KeyedCall<StepParts, unknown> {
@@ -158,10 +158,10 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   }
 
   /** Waits for the permit of the next attempt. That the step waits is not recorded. */
-  async #ask(limit: StepLimit): Promise<void> {
+  async #ask(quota: StepQuota): Promise<void> {
     const { engine, scope } = this;
     try {
-      this.#permit = await engine.options.permits(limit, this.where, () => scope.closed || !engine.mayStart);
+      this.#permit = await engine.options.permits(quota, this.where, () => scope.closed || !engine.mayStart);
       // Work starts when the loop comes to it.
       if (this.#permit !== null) this.waitUntil(0);
     } catch (error) {
@@ -181,8 +181,8 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
 
   /** Starts the next attempt. With `onUncertain` or `compensate` its start is recorded first. */
   #prepare(): void {
-    const { limit, onUncertain } = this.parts;
-    if (limit !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(limit));
+    const { quota, onUncertain } = this.parts;
+    if (quota !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(quota));
     if (onUncertain === undefined) return this.#attempts.start(this.#nextAttempt, this.#takePermit());
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
     if (!this.engine.mayBegin) return this.engine.queue(this);
