@@ -25,7 +25,7 @@ export function limitedFlow(log: string, limit: number, stepMs: number): AnyWork
       });
       return key;
     },
-    { concurrency: { limit, key: (input) => input } },
+    { concurrency: { max: limit, key: (input) => input } },
   );
 }
 

@@ -12,7 +12,7 @@ test("limits and workers are shown to people and machines", async () => {
   let finish = (): void => {};
   const held = new Promise<void>((resolve) => (finish = resolve));
   const mail = durable("mail", (ctx, _to: string) => ctx.step("send", () => held, { quota: "smtp" }), {
-    concurrency: { limit: 1, key: (to) => to },
+    concurrency: { max: 1, key: (to) => to },
   });
   const app = createApp({ storage, workflows: [mail], quotas: { smtp: { requests: 100 } } });
   const store = ["-s", "load.db"];
@@ -44,7 +44,7 @@ test("limits and workers are shown to people and machines", async () => {
   const limits = await cli("limits");
   expect(limits.code).toBe(0);
   expect(limits.out).toMatch(/WORKFLOW\s+KEY\s+TAKEN\s+WAITING\n.*mail\s+ada\s+1\s+1/);
-  expect(quotas.out).toMatch(/limit\s+smtp\s+1/);
+  expect(limits.out).toMatch(/quota\s+smtp\s+1/);
 
   expect(await json("workers")).toMatchObject({
     v: 1,

@@ -24,7 +24,7 @@ durable("durations", async (ctx) => {
 // @ts-expect-error no such unit
 durable("limited", () => 1, { deadline: "2 fortnights" });
 // @ts-expect-error no such unit
-durable("rated", () => 1, { rate: { limit: 1, per: "1 minut" } });
+durable("rated", () => 1, { rate: { max: 1, per: "1 minut" } });
 expectTypeOf<"2 weeks">().toExtend<Duration>();
 
 durable("results", async (ctx) => {

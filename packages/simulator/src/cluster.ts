@@ -251,7 +251,7 @@ export class Cluster {
     const observedBody = this.#observed(program, life);
     const limit = limitOf(this.plan, name);
     const options = {
-      ...(limit === undefined ? {} : { concurrency: { limit } }),
+      ...(limit === undefined ? {} : { concurrency: limit }),
       ...rateFor(this.plan, name),
       ...(this.plan.defaults === true ? { retry } : {}),
       ...program.options,

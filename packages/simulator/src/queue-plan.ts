@@ -114,10 +114,10 @@ export function queuedWorkflow({ queue, flows }: Plan): string | undefined {
 export function rateFor(
   plan: Plan,
   name: string,
-): { readonly rate?: { readonly limit: number; readonly per: number } } {
+): { readonly rate?: { readonly max: number; readonly per: number } } {
   const { rate } = plan.queue ?? {};
   if (rate === undefined || queuedWorkflow(plan) !== name) return {};
-  return { rate: { limit: rate.limit, per: rate.perMs } };
+  return { rate: { max: rate.limit, per: rate.perMs } };
 }
 
 /** The options of one start, by the clock of its process. */

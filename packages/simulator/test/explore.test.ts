@@ -53,7 +53,7 @@ describe("explore", () => {
           },
           { quota: "service" },
         ),
-      { concurrency: { limit: 2 }, tags: { kind: "question" }, retry: { attempts: 2, delay: 5 } },
+      { concurrency: { max: 2 }, tags: { kind: "question" }, retry: { attempts: 2, delay: 5 } },
     );
     const total = await explore(ask, {
       from,

@@ -29,11 +29,14 @@ export type LimitKey<Input> = string | ((input: Input) => string);
 
 /** Limits of a workflow that hold across processes. */
 export interface FlowOptions<Input = never> {
-  /** At most `limit` runs with the same key are driven at the same time. Parked runs do not count. */
-  readonly concurrency?: { readonly limit: number; readonly key?: LimitKey<Input> | undefined } | undefined;
-  /** At most `limit` runs with the same key begin within any time of the length `per`. */
+  /** At most `max` runs, or `max` with the same key, are driven at the same time. Parked runs do not count. */
+  readonly concurrency?:
+    | number
+    | { readonly max: number; readonly key?: LimitKey<Input> | undefined }
+    | undefined;
+  /** At most `max` runs with the same key begin within any time of the length `per`. */
   readonly rate?:
-    | { readonly limit: number; readonly per: Duration; readonly key?: LimitKey<Input> | undefined }
+    | { readonly max: number; readonly per: Duration; readonly key?: LimitKey<Input> | undefined }
     | undefined;
   /**
    * Due runs with a higher priority are taken first: as if they had become due this many seconds earlier. From
@@ -52,6 +55,11 @@ export interface FlowOptions<Input = never> {
         readonly weight?: number | ((input: Input) => number) | undefined;
       }
     | undefined;
+}
+
+/** `concurrency` as an object. */
+export function concurrencyOf({ concurrency }: FlowOptions): Exclude<FlowOptions["concurrency"], number> {
+  return typeof concurrency === "number" ? { max: concurrency } : concurrency;
 }
 
 /** What `durable()` was given: name, function, input schema, version and limits. */

@@ -16,7 +16,7 @@
  * flow.7. The run that the storage returns for a key is used only if its own journal has the key, and `mayJoin` allows it.
  */
 
-import type { Definition } from "../engine/definition.ts";
+import { concurrencyOf, type Definition } from "../engine/definition.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { writeFact, type WrittenFact } from "../journal/batch.ts";
 import type { RunJournal } from "../journal/journal.ts";
@@ -32,7 +32,7 @@ import type { LeasedRun, FlowStart, NewRun } from "./create.ts";
 import type { Host } from "./host.ts";
 import { checkLimits } from "./window.ts";
 import { byId, openRun } from "./lookup.ts";
-import { assertLimit, giveTurnBack, invalid, keyOf, rateOf } from "./rate.ts";
+import { assertMax, giveTurnBack, invalid, keyOf, rateOf } from "./rate.ts";
 
 /** A day of seconds: a run is taken at most so much earlier, or later, than its turn. */
 const highestPriority = 86_400;
@@ -50,11 +50,12 @@ export async function flowOf(
 ): Promise<RunFlow | undefined> {
   const { name, flow = {} } = definition;
   const where = `The start of "${name}"`;
-  const { concurrency, rate } = flow;
+  const { rate } = flow;
+  const concurrency = concurrencyOf(flow);
   const value: unknown = decode(input, `input of workflow "${name}"`);
   const limited = `The concurrency of "${name}"`;
-  if (concurrency !== undefined) assertOptions(concurrency, "limit key", limited);
-  if (concurrency !== undefined) assertLimit(concurrency.limit, limited);
+  if (concurrency !== undefined) assertOptions(concurrency, "max key", limited);
+  if (concurrency !== undefined) assertMax(concurrency.max, limited);
   if (rate !== undefined) rateOf(definition, value);
   const given = start.priority ?? flow.priority ?? 0;
   const priority = typeof given === "function" ? given(value as never) : given;

@@ -2,7 +2,7 @@
 
 import { defaultStorage, hasDefault, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
-import type { Definition, Find, QuotaOptions } from "../engine/definition.ts";
+import { concurrencyOf, type Definition, type Find, type QuotaOptions } from "../engine/definition.ts";
 import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -205,10 +205,10 @@ export class Host {
   }
 
   #slotsOf({ name, flow }: Definition): SlotLimits | undefined {
-    const { concurrency } = flow ?? {};
+    const concurrency = concurrencyOf(flow ?? {});
     // A storage without limits fails when the program starts.
     if (flow !== undefined) checkLimits(this.options);
-    return concurrency === undefined ? this.slots : { ...this.slots, [name]: concurrency.limit };
+    return concurrency === undefined ? this.slots : { ...this.slots, [name]: concurrency.max };
   }
 
   /** The quotas that were declared, by name. */

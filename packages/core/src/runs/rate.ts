@@ -34,13 +34,13 @@ export function rateOf({ name, flow }: Definition, input: unknown): Rate | null 
   const { rate } = flow ?? {};
   if (rate === undefined) return null;
   const where = `The rate of "${name}"`;
-  assertOptions(rate, "limit per key", where);
-  assertLimit(rate.limit, where);
+  assertOptions(rate, "max per key", where);
+  assertMax(rate.max, where);
   const perMs = toMs(rate.per, `${where}: per`);
   if (perMs < 1) throw invalid(`${where} has \`per: ${show(rate.per)}\`. Use a time.`);
   return {
     name: `rate ${JSON.stringify([name, keyOf(rate.key, input, where)])}`,
-    window: new Window(perMs, [rate.limit]),
+    window: new Window(perMs, [rate.max]),
   };
 }
 
@@ -100,9 +100,9 @@ export function keyOf(key: LimitKey<never> | undefined, input: unknown, where: s
   throw invalid(`${where} has the key ${show(found)}. Use a text of at most ${limits.keyLength} characters.`);
 }
 
-export function assertLimit(limit: number, where: string): void {
-  if (Number.isSafeInteger(limit) && limit >= 1) return;
-  throw invalid(`${where} has the limit ${show(limit)}. Use a whole number from 1 on.`);
+export function assertMax(max: number, where: string): void {
+  if (Number.isSafeInteger(max) && max >= 1) return;
+  throw invalid(`${where} has \`max: ${show(max)}\`. Use a whole number from 1 on.`);
 }
 
 export function invalid(message: string): DurableError {

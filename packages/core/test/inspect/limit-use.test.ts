@@ -26,8 +26,8 @@ test("slots, rates and quotas are shown with their use", async () => {
         { quota: { name: "smtp", tokens: 30 } },
       ),
     {
-      concurrency: { limit: 2, key: (customer) => customer },
-      rate: { limit: 100, per: "1 hour", key: (customer) => customer },
+      concurrency: { max: 2, key: (customer) => customer },
+      rate: { max: 100, per: "1 hour", key: (customer) => customer },
     },
   );
   const app = createApp({

@@ -165,8 +165,8 @@ export function workflowsOf(services: Services, option: Option, code: Code): Any
       },
       {
         ...(option === "priority" && { priority: 60 }),
-        ...(option === "concurrency" && { concurrency: { limit: 1 } }),
-        ...(option === "rate" && { rate: { limit: 1, per: "10 minutes" } }),
+        ...(option === "concurrency" && { concurrency: { max: 1 } }),
+        ...(option === "rate" && { rate: { max: 1, per: "10 minutes" } }),
         ...(option === "deadline" && { deadline: deadlineMs }),
         ...(option === "versions" && { version: versionOf(code) }),
       },

@@ -21,7 +21,7 @@ function counted({ world }: Lab, limit: number, ms = 1_000) {
       });
       return key;
     },
-    { concurrency: { limit, key: (input) => input } },
+    { concurrency: { max: limit, key: (input) => input } },
   );
   return { flow, most };
 }
@@ -71,7 +71,7 @@ describe("concurrency", () => {
 
   it("a parked run has no slot", async () => {
     const base = lab();
-    const flow = durable("ask", (ctx) => ctx.suspend<string>("ok"), { concurrency: { limit: 1 } }).with(base);
+    const flow = durable("ask", (ctx) => ctx.suspend<string>("ok"), { concurrency: 1 }).with(base);
     const first = await base.world.run(flow.run(undefined, { id: "first" }));
     const second = await base.world.run(flow.run(undefined, { id: "second" }));
     expect([first.status, second.status]).toEqual(["suspended", "suspended"]);
@@ -102,7 +102,7 @@ describe("concurrency", () => {
       "tree",
       async (ctx, depth: number): Promise<number> =>
         depth === 0 ? 1 : (await ctx.child(tree, depth - 1)) + 1,
-      { concurrency: { limit: 1 } },
+      { concurrency: { max: 1 } },
     );
     const run = await tree.with(base).start(3, { id: "r" });
     expect(await base.world.run(run.result({ wait: true }))).toBe(4);
@@ -134,7 +134,7 @@ describe("concurrency", () => {
         if (input.chapter < 2) return ctx.continueAs({ ...input, chapter: input.chapter + 1 });
         return ctx.suspend("ok");
       },
-      { concurrency: { limit: 5, key: ({ key }) => key }, priority: 3 },
+      { concurrency: { max: 5, key: ({ key }) => key }, priority: 3 },
     ).with(base);
     await base.world.run(flow.run({ key: "k", chapter: 1 }, { id: "r" }));
     const fork = await flow.fork("r", { from: "work", id: "f" });
@@ -154,9 +154,9 @@ describe("a storage without limits", () => {
   };
 
   it("is refused when the program starts", () => {
-    const flow = durable("job", () => 1, { concurrency: { limit: 1 } });
+    const flow = durable("job", () => 1, { concurrency: { max: 1 } });
     expect(() => createApp({ storage, secret, workflows: [flow] })).toThrow(expect.objectContaining(refusal));
-    expect(() => durable("job", () => 1, { storage, rate: { limit: 1, per: "1s" } })).toThrow(
+    expect(() => durable("job", () => 1, { storage, rate: { max: 1, per: "1s" } })).toThrow(
       expect.objectContaining(refusal),
     );
     expect(() => createApp({ storage, secret, workflows: [], quotas: { openai: { requests: 1 } } })).toThrow(
@@ -176,11 +176,12 @@ describe("a storage without limits", () => {
 describe("options", () => {
   const base = lab();
   it.each([
-    [{ concurrency: { limit: 0 } }, "limit 0"],
-    [{ concurrency: { limit: 1, keys: "x" } }, `no option "keys"`],
-    [{ concurrency: { limit: 1, key: () => 5 } }, "has the key 5"],
-    [{ rate: { limit: 1, per: "often" } }, "often"],
-    [{ rate: { limit: 1.5, per: "1s" } }, "limit 1.5"],
+    [{ concurrency: { max: 0 } }, "`max: 0`"],
+    [{ concurrency: 0 }, "`max: 0`"],
+    [{ concurrency: { max: 1, keys: "x" } }, `no option "keys"`],
+    [{ concurrency: { max: 1, key: () => 5 } }, "has the key 5"],
+    [{ rate: { max: 1, per: "often" } }, "often"],
+    [{ rate: { max: 1.5, per: "1s" } }, "`max: 1.5`"],
     [{ priority: 1.5 }, "priority 1.5"],
   ])("refuses %j", async (options, message) => {
     const flow = durable("job", () => 1, options as object).with(base);

@@ -103,7 +103,7 @@ describe("debounce and a rate", () => {
     async (fault) => {
       for (let append = 1; append <= 5; append++) {
         const base = lab(append);
-        const { flow, begun, app } = noting(base, { rate: { limit: 3, per: "1 hour" } });
+        const { flow, begun, app } = noting(base, { rate: { max: 3, per: "1 hour" } });
         await start(app, "one", { id: "d", debounce });
         await start(app, "two", { debounce });
         await base.world.advance(11_000);
@@ -161,7 +161,7 @@ describe("forks", () => {
     const base = lab();
     const gate: (() => void)[] = [];
     const held = (): Promise<void> => new Promise((resolve) => gate.push(resolve));
-    const { app, begun } = noting(base, { concurrency: { limit: 1 } }, held);
+    const { app, begun } = noting(base, { concurrency: { max: 1 } }, held);
     const run = await app.start("note", "x", { id: "a" });
     await base.world.advance(1);
     gate.shift()?.();
@@ -187,7 +187,7 @@ describe("retries", () => {
       if (input === "bad" && broken) throw new Error("broken");
       return input === "long" ? new Promise((resolve) => void base.world.timer(minute, () => resolve(0))) : 0;
     };
-    const { app, begun } = noting(base, { concurrency: { limit: 1 } }, work);
+    const { app, begun } = noting(base, { concurrency: { max: 1 } }, work);
     const bad = await app.start("note", "bad", { id: "a" });
     await base.world.run(bad.result().catch(() => {}));
     broken = false;
@@ -203,7 +203,7 @@ describe("retries", () => {
   test("of a debounced run run its input again, and starts do not move it", async () => {
     const base = lab();
     let broken = true;
-    const { app, begun } = noting(base, { rate: { limit: 2, per: "1 hour" } }, () => {
+    const { app, begun } = noting(base, { rate: { max: 2, per: "1 hour" } }, () => {
       if (broken) throw new Error("broken");
     });
     const run = await start(app, "one", { id: "d", debounce });
@@ -220,7 +220,7 @@ describe("retries", () => {
 describe("pauses", () => {
   test("a run whose turn passed while it was paused begins as soon as the rate allows", async () => {
     const base = lab();
-    const { app, begun } = noting(base, { rate: { limit: 1, per: "1 minute" } });
+    const { app, begun } = noting(base, { rate: { max: 1, per: "1 minute" } });
     for (const id of ["a", "b", "c"]) {
       await start(app, id, { id });
       await base.world.run(app.advance(id));
@@ -239,7 +239,7 @@ describe("pauses", () => {
 
   test("a paused run has no slot", async () => {
     const base = lab();
-    const flow = durable("hold", (ctx) => ctx.suspend("x"), { concurrency: { limit: 1 } });
+    const flow = durable("hold", (ctx) => ctx.suspend("x"), { concurrency: { max: 1 } });
     const app = createApp({ ...base, workflows: [flow] });
     await app.start("hold", undefined, { id: "a", drive: false });
     await app.get("a").pause();
@@ -256,7 +256,7 @@ describe("children and chapters", () => {
     "%s of a parent gives the turn of its child back",
     async (verb) => {
       const base = lab();
-      const { flow, begun } = noting(base, { rate: { limit: 1, per: "1 hour" } });
+      const { flow, begun } = noting(base, { rate: { max: 1, per: "1 hour" } });
       const parent = durable("parent", (ctx) => ctx.child(flow, "child"));
       const app = createApp({ ...base, workflows: [flow, parent] });
       await base.world.run((await app.start("note", "first", { id: "a" })).result());
@@ -278,7 +278,7 @@ describe("children and chapters", () => {
         await ctx.step("read", () => page);
         return page < 3 ? ctx.continueAs(page + 1) : page;
       },
-      { rate: { limit: 1, per: "1 hour" } },
+      { rate: { max: 1, per: "1 hour" } },
     );
     for (let append = 2; append <= 7; append++) {
       const on = append === 2 ? base : lab(append);
@@ -300,7 +300,7 @@ describe("children and chapters", () => {
 describe("deadlines", () => {
   test("a run that waits for its turn fails in time, and gives its turn back", async () => {
     const base = noticingLab();
-    const { flow, begun, app } = noting(base, { rate: { limit: 1, per: "1 hour" } });
+    const { flow, begun, app } = noting(base, { rate: { max: 1, per: "1 hour" } });
     open(base, [flow]);
     await start(app, "first", { id: "a" });
     await base.world.advance(1_000);
@@ -314,7 +314,7 @@ describe("deadlines", () => {
 
   test("a run that failed in the line and is retried goes to its end", async () => {
     const base = lab();
-    const { app, begun } = noting(base, { rate: { limit: 1, per: "1 hour" } });
+    const { app, begun } = noting(base, { rate: { max: 1, per: "1 hour" } });
     for (const [id, deadline] of [["a"], ["b", "10 minutes"], ["c"]] as const) {
       await start(app, id, { id, deadline });
       await base.world.run(app.advance(id));

@@ -23,7 +23,7 @@ function noting({ world }: Lab, options: object = {}) {
 describe("rate", () => {
   it("a run that waits for its turn has no slot", async () => {
     const base = lab();
-    const options = { concurrency: { limit: 1 }, rate: { limit: 1, per: "1 minute" } };
+    const options = { concurrency: { max: 1 }, rate: { max: 1, per: "1 minute" } };
     const { flow } = noting(base, options);
     await base.world.run(flow.with(base).run(1));
     const app = createApp({ ...base, workflows: [flow], bind: false });
@@ -37,7 +37,7 @@ describe("rate", () => {
     ["50 a minute", 50],
   ])("%s: never more within any minute, and never less than 95 percent", async (_, limit) => {
     const base = noticingLab();
-    const { flow, begun } = noting(base, { rate: { limit, per: "1 minute" } });
+    const { flow, begun } = noting(base, { rate: { max: limit, per: "1 minute" } });
     const ids = numbered("r", limit * 4);
     for (const id of ids) await flow.with(base).start(1, { id, drive: false });
     const shops = [1, 2].map(() => open(base, [flow], { concurrency: 5 }));
@@ -60,7 +60,7 @@ describe("rate", () => {
 
   it("is counted per key, and holds for runs that no worker drives", async () => {
     const base = lab();
-    const { flow, begun } = noting(base, { rate: { limit: 2, per: "10s", key: (input: string) => input } });
+    const { flow, begun } = noting(base, { rate: { max: 2, per: "10s", key: (input: string) => input } });
     const from = base.world.now();
     const bound = flow.with(base);
     const runs = numbered("r", 8).map((id, n) => bound.run(n < 6 ? "a" : "b", { id }));
@@ -75,7 +75,7 @@ describe("rate", () => {
 
   it("a run that waits for its turn says so, and a run that has begun needs none", async () => {
     const base = lab();
-    const { flow } = noting(base, { rate: { limit: 1, per: "1 hour" } });
+    const { flow } = noting(base, { rate: { max: 1, per: "1 hour" } });
     const bound = flow.with(base);
     await base.world.run(bound.run(1, { id: "first" }));
     const outcome = await base.world.run(bound.run(2, { id: "second" }));
@@ -221,7 +221,7 @@ describe("debounce", () => {
     const base = make();
     const flow = durable("tagged", async (ctx, input: { v: string }) => ctx.step("begin", () => input.v), {
       tags: ({ v }) => (v === "none" ? {} : { version: v }),
-      concurrency: { limit: 1, key: ({ v }) => v },
+      concurrency: { max: 1, key: ({ v }) => v },
     });
     const app = createApp({ ...base, workflows: [flow] });
     const start = async (v: string, options: object = {}) =>
@@ -307,7 +307,7 @@ it("crash everywhere: limited runs end once, whatever dies", async () => {
       await ctx.sleep("1 minute");
       return ctx.step("b", () => `${a} b`);
     },
-    { concurrency: { limit: 1, key: (input) => input }, rate: { limit: 1, per: "10s" }, priority: 2 },
+    { concurrency: { max: 1, key: (input) => input }, rate: { max: 1, per: "10s" }, priority: 2 },
   );
   expect(await crashEverywhere(flow, { input: "x" })).toMatchObject({ ok: true });
 });

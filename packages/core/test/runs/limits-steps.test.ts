@@ -58,7 +58,7 @@ describe("quotas of steps", () => {
 
   it.each([
     ["a step under a limit", { quotas: { openai: { concurrent: 1 } } }, {}],
-    ["a run with a rate", {}, { rate: { limit: 5, per: "1 minute" as const } }],
+    ["a run with a rate", {}, { rate: { max: 5, per: "1 minute" as const } }],
   ])("%s asks again when the storage fails for a while", async (_, quotas, rate) => {
     const base = lab();
     const { storage } = base;

@@ -11,13 +11,13 @@ import { numbered } from "../support/worker-runs.ts";
 const hour = 3_600_000;
 
 interface Options {
-  readonly limit?: number;
+  readonly max?: number;
   readonly per?: Duration;
   readonly key?: (input: unknown) => string;
 }
 
 /** A workflow under a rate that notes when its runs begin. `die` is called in the first step. */
-function limited(base: Lab, { limit = 1, per = "1 hour", key }: Options = {}, die = async () => {}) {
+function limited(base: Lab, { max = 1, per = "1 hour", key }: Options = {}, die = async () => {}) {
   const begun: { readonly id: string; readonly input: unknown; readonly at: number }[] = [];
   const flow = durable(
     "limited",
@@ -28,7 +28,7 @@ function limited(base: Lab, { limit = 1, per = "1 hour", key }: Options = {}, di
       });
       return input;
     },
-    { retry: { attempts: 1 }, rate: { limit, per, ...(key && { key }) } },
+    { retry: { attempts: 1 }, rate: { max, per, ...(key && { key }) } },
   );
   const app = createApp({ ...base, workflows: [flow], bind: false });
   return { flow, app, begun };
@@ -89,7 +89,7 @@ describe("a run that has begun under a rate", () => {
 
   it("takes the rate once, also if another process writes to it in that moment", async () => {
     const base = lab();
-    const { flow, begun } = limited(base, { limit: 1 });
+    const { flow, begun } = limited(base, { max: 1 });
     const other = createApp({ ...base, workflows: [flow], bind: false });
     const limits = base.storage.limits!;
     let sent = false;
@@ -118,7 +118,7 @@ describe("a run that has begun under a rate", () => {
 describe("a run that is gone gives its turn back", () => {
   it.each(["cancel", "delete"] as const)("%s: the next run waits for no turn", async (verb) => {
     const base = lab();
-    const { app, begun } = limited(base, { limit: 1, per: "300ms" });
+    const { app, begun } = limited(base, { max: 1, per: "300ms" });
     const ids = numbered("r", 51);
     await queue(app, base.world, ids);
     for (const id of ids.slice(1)) await app[verb](id);
@@ -130,7 +130,7 @@ describe("a run that is gone gives its turn back", () => {
 
   it("new runs get the turns that are free, and no run that waits comes later for it", async () => {
     const base = lab();
-    const { app } = limited(base, { limit: 1, per: "1 minute" });
+    const { app } = limited(base, { max: 1, per: "1 minute" });
     const ids = numbered("r", 21);
     await queue(app, base.world, ids);
     const turns = async (of: readonly string[]) =>
@@ -152,7 +152,7 @@ describe("a run that is gone gives its turn back", () => {
 
   it("a thousand of them leave a short text", async () => {
     const base = lab();
-    const { app } = limited(base, { limit: 10, per: "1 minute" });
+    const { app } = limited(base, { max: 10, per: "1 minute" });
     const ids = numbered("r", 1_010);
     await queue(app, base.world, ids);
     for (const [n, id] of ids.entries()) if (n >= 10 && n % 2 === 0) await app.get(id).cancel();
@@ -186,7 +186,7 @@ describe("a run that is gone gives its turn back", () => {
 
 it("runs whose turns passed without a worker ask one after the other, before new ones", async () => {
   const base = noticingLab();
-  const { flow, app, begun } = limited(base, { limit: 10, per: "1 minute" });
+  const { flow, app, begun } = limited(base, { max: 10, per: "1 minute" });
   const old = numbered("old", 100);
   for (const id of old) await app.start("limited", id, { id, drive: false });
   await base.world.run(app.sweep({ limit: 1_000 }));

@@ -35,7 +35,7 @@ test("an early answer by resume does not begin a run without a turn of its rate"
   const app = createApp({
     ...base,
     patience: 0,
-    workflows: [flowOf(ran, { rate: { limit: 1, per: "10 minutes" } })],
+    workflows: [flowOf(ran, { rate: { max: 1, per: "10 minutes" } })],
   });
   await app.start("job", undefined, { id: "a", drive: false });
   await base.world.run(app.advance("a"));

@@ -12,7 +12,7 @@ export function Limits({ data: { limits } }: OperateProps): JSX.Element {
   if (slots.length + windows.length === 0)
     return (
       <Empty title="No run has a slot or waits for one, and no rate or limit is in use.">
-        <code>durable("mail", send, {"{ concurrency: { limit: 5 } }"})</code>
+        <code>durable("mail", send, {"{ concurrency: 5 }"})</code>
       </Empty>
     );
   return (

@@ -49,7 +49,7 @@ export const concurrency: Feature = {
     "runs of one key take turns, over two processes": async (lab) => {
       const { work, most } = counted(lab);
       const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key)), {
-        concurrency: { limit: 1, key: (input) => input },
+        concurrency: { max: 1, key: (input) => input },
       });
       const apps = [lab.app([job]), lab.app([job], { storage: await lab.another() })] as const;
       await record(lab, apps[0], ["a", "b", "a", "b", "a", "b"]);
@@ -58,7 +58,7 @@ export const concurrency: Feature = {
       expect(Object.fromEntries(most)).toEqual({ a: 1, b: 1 });
     },
     "a run that waits for an answer has no place": async (lab) => {
-      const job = durable("job", (ctx, _input: unknown) => ctx.suspend("go"), { concurrency: { limit: 1 } });
+      const job = durable("job", (ctx, _input: unknown) => ctx.suspend("go"), { concurrency: { max: 1 } });
       const app = lab.app([job]);
       await record(lab, app, [1, 2, 3]);
       lab.worker(app);
@@ -66,7 +66,7 @@ export const concurrency: Feature = {
     },
   },
   without: (lab) =>
-    refuses(() => lab.app([durable("job", () => 1, { concurrency: { limit: 1 } })]), cannotLimit),
+    refuses(() => lab.app([durable("job", () => 1, { concurrency: { max: 1 } })]), cannotLimit),
 };
 
 export const rates: Feature = {
@@ -77,7 +77,7 @@ export const rates: Feature = {
     "no more runs than the rate begin within its time": async (lab) => {
       const { work, at } = counted(lab);
       const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key)), {
-        rate: { limit: 2, per: "1 minute" },
+        rate: { max: 2, per: "1 minute" },
       });
       const app = lab.app([job]);
       await record(lab, app, ["a", "b", "c", "d", "e"]);
@@ -88,7 +88,7 @@ export const rates: Feature = {
     },
   },
   without: (lab) =>
-    refuses(() => lab.app([durable("job", () => 1, { rate: { limit: 1, per: "1s" } })]), cannotLimit),
+    refuses(() => lab.app([durable("job", () => 1, { rate: { max: 1, per: "1s" } })]), cannotLimit),
 };
 
 export const stepLimits: Feature = {

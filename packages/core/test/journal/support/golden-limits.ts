@@ -7,8 +7,8 @@ export const paced = durable(
   "paced",
   async (ctx, input: { readonly topic: string }) => ctx.step("write", () => `about ${input.topic}`),
   {
-    concurrency: { limit: 2, key: ({ topic }) => topic },
-    rate: { limit: 1, per: "1 hour" },
+    concurrency: { max: 2, key: ({ topic }) => topic },
+    rate: { max: 1, per: "1 hour" },
     priority: 5,
   },
 );

@@ -75,10 +75,10 @@ export function flowsOf(weather: Weather): readonly AnyWorkflow[] {
     await ctx.suspend("go");
   });
   const slotted = durable("slotted", (ctx, input: Input) => ctx.step("a", () => input.n), {
-    concurrency: { limit: 1, key: ({ key }) => key },
+    concurrency: { max: 1, key: ({ key }) => key },
   });
   const rated = durable("rated", (ctx, input: Input) => ctx.step("a", () => input.n), {
-    rate: { limit: 1, per: "10 minutes", key: ({ key }) => key },
+    rate: { max: 1, per: "10 minutes", key: ({ key }) => key },
     tags: ({ key }) => ({ key }),
   });
   return [steps, ask, inbox, fragile, nap, book, family, saga, slotted, rated];
