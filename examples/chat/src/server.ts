@@ -43,7 +43,7 @@ export async function openServer(config: Config, env: Environment, out: Terminal
     journal: { storage },
     authorize: isAddressedHere,
     // The last answer of a chat is always sent again, so a page that is opened later gets it from the journal.
-    graceMs: Number.POSITIVE_INFINITY,
+    grace: "100 years",
   });
   // The page reads the conversation of a run here, and answers open questions by their token.
   const runs = createHandler(app, {

@@ -64,7 +64,7 @@ describe("one server", () => {
 
   test("an answer that ended while its reader was away is there for a while, and then 204", async () => {
     const model = await provider(2);
-    const now = { graceMs: 60_000 };
+    const now = { grace: 60_000 };
     const { api } = await server({ provider: model.url, options: now });
     const client = new ChatClient(api);
     const sent = client.sendMessage({ text: "?" });
@@ -74,7 +74,7 @@ describe("one server", () => {
     await client.resumeStream();
     await client.resumeStream();
     expectClean(client);
-    const { api: later } = await server({ provider: model.url, options: { graceMs: 0 } });
+    const { api: later } = await server({ provider: model.url, options: { grace: 0 } });
     expect((await fetch(`${later}/c1/stream`)).status).toBe(204);
     expect((await fetch(`${api}/unknown/stream`)).status).toBe(204);
   });

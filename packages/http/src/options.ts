@@ -6,8 +6,8 @@
  * permission.2. Only `true` or a scope allows, whatever an untyped hook returns.
  */
 
-import { type Action, type ActionType, type App, type Authorize, DurableError } from "@durable/core";
-import { assertOptions, expectApp } from "@durable/core/storage";
+import { type Action, type ActionType, type App, type Authorize, type Duration, DurableError } from "@durable/core";
+import { assertOptions, expectApp, toMs } from "@durable/core/storage";
 import { Answered, HttpError } from "./errors.ts";
 import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
 import { isForeign } from "./same-origin.ts";
@@ -25,12 +25,12 @@ export interface HandlerOptions {
   /** Keeps an edge request alive for work after its answer. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /**
-   * A resume is answered after this many milliseconds at the latest, and the run continues in the background.
-   * 2,000 by default.
+   * A resume is answered after this time at the latest, and the run continues in the background.
+   * "2s" by default.
    */
-  readonly answerMs?: number | undefined;
-  /** Milliseconds between the comments that keep an idle stream open; 15,000 by default. */
-  readonly keepAliveMs?: number | undefined;
+  readonly answerWithin?: Duration | undefined;
+  /** Time between the comments that keep an idle stream open; "15s" by default. */
+  readonly keepAlive?: Duration | undefined;
 }
 
 /** A function that answers requests: for any server that uses the Fetch API. */
@@ -52,7 +52,7 @@ export interface Service {
 
 /** The options of a handler with all defaults. */
 export function serviceOf(app: App, options: HandlerOptions): Service {
-  assertOptions(options, "basePath authorize limits onError waitUntil answerMs keepAliveMs", "createHandler");
+  assertOptions(options, "basePath authorize limits onError waitUntil answerWithin keepAlive", "createHandler");
   expectApp(app);
   return {
     app,
@@ -61,8 +61,8 @@ export function serviceOf(app: App, options: HandlerOptions): Service {
     limits: limitsOf(options.limits),
     onError: options.onError ?? ((error) => app.world.warn(`a request failed: ${textOf(error)}`)),
     waitUntil: options.waitUntil ?? (() => {}),
-    answerMs: options.answerMs ?? 2_000,
-    keepAliveMs: options.keepAliveMs ?? 15_000,
+    answerMs: toMs(options.answerWithin ?? 2_000, "answerWithin of createHandler"),
+    keepAliveMs: toMs(options.keepAlive ?? 15_000, "keepAlive of createHandler"),
     streams: { open: 0 },
   };
 }

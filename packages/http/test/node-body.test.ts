@@ -43,11 +43,11 @@ test("who sends more than is wanted hears the answer all the same, and is not re
 test("a request that does not arrive in time is cut off, in its head or in its body", async () => {
   const echo = async (request: Request): Promise<Response> =>
     new Response(await request.text().catch(() => "cut"));
-  const { port } = await served(echo, { requestMs: 600 });
+  const { port } = await served(echo, { requestTimeout: 600 });
   const head = wire("POST /", { connection: "keep-alive", "content-length": "10" });
   for (const part of [head.slice(0, 20), `${head}12345`])
     expect((await raw(port, [part])).closed, part).toBe(true);
-  const { port: patient } = await served(echo, { requestMs: 60_000 });
+  const { port: patient } = await served(echo, { requestTimeout: 60_000 });
   expect((await raw(patient, [wire("POST /", { "content-length": "2" }, "ok")])).statuses).toEqual([200]);
 });
 

@@ -180,7 +180,7 @@ test("close lets requests end, cuts streams at once, and takes no more", async (
       asked.resolve();
       return slow.promise;
     },
-    { closeMs: 60_000 },
+    { closeTimeout: 60_000 },
   );
   await app.start("says", undefined, { id: "s" });
   const stream = await fetch(`${server.url}/runs/s/streams/say`);
@@ -198,7 +198,7 @@ test("close lets requests end, cuts streams at once, and takes no more", async (
 });
 
 test("close does not wait for ever", async () => {
-  const server = await serve(() => new Promise<Response>(() => {}), { closeMs: 50 });
+  const server = await serve(() => new Promise<Response>(() => {}), { closeTimeout: 50 });
   const hanging = fetch(server.url).catch(() => "cut");
   await new Promise((go) => setTimeout(go, 50));
   await server.close();

@@ -101,7 +101,7 @@ test("H27 an answer before its wait is open is kept; one after its time has run 
   const tokens: string[] = [];
   let aheadMs = 0;
   const world = { ...systemWorld, now: () => systemWorld.now() + aheadMs };
-  const { app, post, waiting } = lab({ world, workflows: [early, late], answerMs: 20 });
+  const { app, post, waiting } = lab({ world, workflows: [early, late], answerWithin: 20 });
   const run = await app.start("early", undefined, { id: "e" });
   while (tokens.length === 0) await new Promise((done) => setTimeout(done, 5));
   expect((await post(`/resume/${tokens[0]}`, { value: "kept" })).status).toBe(200);
@@ -123,7 +123,7 @@ test("an answer is acknowledged when it is durable, not when the run is through"
   const kept: Promise<unknown>[] = [];
   const { app, post, waiting } = lab({
     workflows: [slow],
-    answerMs: 30,
+    answerWithin: 30,
     waitUntil: (work) => void kept.push(work),
   });
   const [token] = await waiting("slow", "one");

@@ -116,7 +116,7 @@ test("a client that is there before the first chunk sees all as it comes, and he
       }
     });
   });
-  const { app, get } = lab({ workflows: [live], keepAliveMs: 5 });
+  const { app, get } = lab({ workflows: [live], keepAlive: 5 });
   const run = await app.start("live", undefined, { id: "l" });
   const response = await get("/runs/l/streams/say");
   const seen: string[] = [];
@@ -148,7 +148,7 @@ function waitingStream(): { app: App; open: Promise<void>; go: () => void } {
 test("when the client goes, the reading ends, and no end is said", async () => {
   const { app, open, go } = waitingStream();
   await open;
-  const handler = createHandler(app, { authorize: () => true, limits: { streams: 1 }, keepAliveMs: 10_000 });
+  const handler = createHandler(app, { authorize: () => true, limits: { streams: 1 }, keepAlive: 10_000 });
   const ask = (init: RequestInit = {}): Promise<Response> =>
     handler(new Request(`${origin}/runs/h/streams/say`, init));
   // By its signal, while a read is waiting.

@@ -1,7 +1,7 @@
 /** `telemetry()`: the hooks that make spans and metrics of runs. */
 
-import { DurableError, type App } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { DurableError, type App, type Duration } from "@durable/core";
+import { assertOptions, toMs } from "@durable/core/storage";
 import type { Hooks } from "@durable/core/hooks";
 import type { Prices } from "@durable/core/inspect";
 import { metrics, trace, type Meter, type Tracer } from "@opentelemetry/api";
@@ -23,8 +23,8 @@ export interface TelemetryOptions {
 
 /** Options of `observe`. */
 export interface ObserveOptions {
-  /** The storage is asked at most once within this time, in milliseconds; 15,000 by default. */
-  readonly everyMs?: number | undefined;
+  /** The storage is asked at most once within this time; "15s" by default. */
+  readonly every?: Duration | undefined;
   /** How many runs each gauge counts at most; 1,000 by default. */
   readonly most?: number | undefined;
 }
@@ -62,8 +62,9 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
       ...(makesMetrics ? [metricHooks(chosenMeter, prices)] : []),
     ],
     observe: (app, given = {}) => {
-      assertOptions(given, "everyMs most", "telemetry().observe");
-      const { everyMs = 15_000, most = 1_000 } = given;
+      assertOptions(given, "every most", "telemetry().observe");
+      const { every = 15_000, most = 1_000 } = given;
+      const everyMs = toMs(every, "every of telemetry().observe");
       return makesMetrics ? observeRuns(chosenMeter(), app, { everyMs, most }) : () => {};
     },
   };

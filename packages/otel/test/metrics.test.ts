@@ -44,7 +44,7 @@ async function busy() {
   const storage = countingStorage(new MemoryStorage());
   const on = measuring(storage);
   const { work, changed, world, options, app, otel } = on;
-  otel.observe(app, { everyMs: 1_000 });
+  otel.observe(app, { every: "1s" });
   await world.run(work.run(true, { id: "done" }));
   await world.run(work.run(false, { id: "waits" }));
   await world.run(work.run(false, { id: "blocked" }));

@@ -20,7 +20,7 @@ const deletesAtOnce = 6;
 export function s3Bucket(options: S3Options): Bucket {
   assertOptions(
     options,
-    "bucket region endpoint prefix timeoutMs fetch accessKeyId secretAccessKey sessionToken",
+    "bucket region endpoint prefix timeout fetch accessKeyId secretAccessKey sessionToken",
     "s3Bucket",
   );
   return new S3Bucket(options);

@@ -1,5 +1,6 @@
 /** The options of a bucket. */
 
+import type { Duration } from "@durable/core";
 import type { Credentials } from "./sign.ts";
 
 /** Where the bucket is, and who may use it. */
@@ -13,7 +14,7 @@ export interface S3Options extends Credentials {
   /** Put before every key, so that several deployments can share a bucket: `orders/`. */
   readonly prefix?: string | undefined;
   /** How long one request may take; 30 s by default. */
-  readonly timeoutMs?: number | undefined;
+  readonly timeout?: Duration | undefined;
   /** Sends the requests; the `fetch` of the system by default. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }

@@ -9,7 +9,7 @@
  */
 
 import { DurableError } from "@durable/core";
-import { systemWorld } from "@durable/core/storage";
+import { systemWorld, toMs } from "@durable/core/storage";
 import type { S3Options } from "./options.ts";
 import { encode, Signer } from "./sign.ts";
 
@@ -61,7 +61,8 @@ export class Requests {
   }
 
   async ask(asked: Asked): Promise<Reply> {
-    const { fetch: send = fetch, timeoutMs = 30_000 } = this.#options;
+    const { fetch: send = fetch, timeout = 30_000 } = this.#options;
+    const timeoutMs = toMs(timeout, "timeout of s3Bucket");
     for (let attempt = 1; ; attempt++) {
       // Anew for each attempt: a signature has a time in it.
       const { url, init } = await this.#sign(asked);

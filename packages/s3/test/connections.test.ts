@@ -154,7 +154,7 @@ describe("a connection that breaks", () => {
 describe("what is thrown", () => {
   test("a store that does not answer is busy after the time-out, asked once", async () => {
     server.break(["silent"]);
-    const thrown = await thrownBy(open({ timeoutMs: 1_500 }).get("there"));
+    const thrown = await thrownBy(open({ timeout: 1_500 }).get("there"));
     expect(thrown.code).toBe("storage-busy");
     expect(thrown.cause).toMatchObject({ name: "TimeoutError" });
     expect(thrown.message).toContain(`${server.host} did not answer within 1500 ms`);

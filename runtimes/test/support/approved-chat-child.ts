@@ -43,7 +43,7 @@ const chat = createChatHandler(app, {
   workflow: "answer",
   journal: { storage },
   authorize,
-  keepAliveMs: 200,
+  keepAlive: 200,
 });
 const runs = createHandler(app, { authorize, basePath: "/durable" });
 const server = await serve((request) =>

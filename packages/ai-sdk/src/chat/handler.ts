@@ -13,11 +13,12 @@ import {
   type Action,
   type App,
   DurableError,
+  type Duration,
   type Entry,
   type JournalOptions,
   type Verdict,
 } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, toMs } from "@durable/core/storage";
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
 import { Claims, type Round } from "./claims.ts";
@@ -58,11 +59,11 @@ export interface ChatOptions {
    */
   readonly onReset?: OnReset | undefined;
   /** How long a finished answer is sent again to clients that reconnect; 60 seconds by default. */
-  readonly graceMs?: number | undefined;
+  readonly grace?: Duration | undefined;
   /**
    * How often a quiet stream gets a comment that keeps it open, and its run is checked; 5 seconds by default.
    */
-  readonly keepAliveMs?: number | undefined;
+  readonly keepAlive?: Duration | undefined;
   /** Bytes of a request body; 4 MiB by default. */
   readonly bodyBytes?: number | undefined;
   /** Called with errors that were answered with 500. */
@@ -73,7 +74,7 @@ export interface ChatOptions {
 export function createChatHandler(app: App, options: ChatOptions): (request: Request) => Promise<Response> {
   assertOptions(
     options,
-    "workflow authorize api journal onReset graceMs keepAliveMs bodyBytes onError",
+    "workflow authorize api journal onReset grace keepAlive bodyBytes onError",
     "createChatHandler",
   );
   const { api = "/api/chat", onError = (error) => app.world.warn(`chat: ${String(error)}`) } = options;
@@ -227,7 +228,8 @@ class Chat {
     recorded: Recorded,
     viewer: Pick<ViewerOptions, "seen" | "prior" | "metadata"> = {},
   ): Response {
-    const { onReset = "reset-step", keepAliveMs = 5_000 } = this.#options;
+    const { onReset = "reset-step", keepAlive = 5_000 } = this.#options;
+    const keepAliveMs = toMs(keepAlive, "keepAlive of createChatHandler");
     // A new viewer does not need the parts of earlier attempts.
     const { attempt, messageId } = recorded;
     const client = request.signal;
@@ -239,7 +241,7 @@ class Chat {
     const last = entries.at(-1);
     if (last === undefined) return false;
     const isOver = ["run.completed", "run.failed", "run.cancelled"].includes(last.kind);
-    return !isOver || this.#app.world.now() - last.at < (this.#options.graceMs ?? 60_000);
+    return !isOver || this.#app.world.now() - last.at < toMs(this.#options.grace ?? 60_000, "grace of createChatHandler");
   }
 
   /** What the request may use, or the response that refuses it. */

@@ -45,7 +45,7 @@ export async function chatServer(parts: ChatServerParts) {
     workflow: "answer",
     journal: { storage },
     authorize: () => true,
-    keepAliveMs: 200,
+    keepAlive: 200,
     ...options,
   });
   const server = await serve(handler);

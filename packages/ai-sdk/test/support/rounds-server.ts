@@ -91,7 +91,7 @@ export async function roundsServer(parts: RoundsParts) {
     workflow: "answer",
     journal: { storage: parts.storage },
     authorize: () => true,
-    keepAliveMs: 200,
+    keepAlive: 200,
     ...parts.options,
   });
   const server = await serve(handler);

@@ -1,6 +1,7 @@
 /** Refuses options that do not exist: a misspelt one would be ignored in silence. */
 
 import { DurableError, show } from "./errors.ts";
+import { renamedOptions } from "./renamed.ts";
 
 /**
  * Throws `invalid-options` for a name that is not known, with the nearest ones. `known` has all names, as a list or with
@@ -21,10 +22,12 @@ export function assertOptions(
   for (const name in given) {
     const names = typeof known === "string" ? known.split(" ") : known;
     if (given[name] === undefined || names.includes(name)) continue;
-    throw new DurableError(
-      "invalid-options",
-      `${where} has no ${what} ${show(name)}. Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`,
-    );
+    const renamed = renamedOptions[name]?.split(" ").find((now) => names.includes(now));
+    const way =
+      renamed === undefined
+        ? `Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`
+        : `It is called ${show(renamed)} now.`;
+    throw new DurableError("invalid-options", `${where} has no ${what} ${show(name)}. ${way}`);
   }
 }
 

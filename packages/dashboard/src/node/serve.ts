@@ -41,7 +41,7 @@ export async function serveDashboard(options: ServeDashboardOptions): Promise<Da
   const dashboard = createDashboard({ ...rest, token });
   const server = await nextFree(port, (free) =>
     // Pages that are open would keep it waiting.
-    serve(dashboard, { port: free, hostname: host, closeMs: 0, onError: options.onError }),
+    serve(dashboard, { port: free, hostname: host, closeTimeout: 0, onError: options.onError }),
   );
   const origin = anyAddress.has(host) ? `http://${name}:${server.port}` : server.url;
   return { url: `${origin}/#token=${token}`, origin, close: () => server.close() };

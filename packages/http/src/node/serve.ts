@@ -3,7 +3,8 @@
  * bad request gets at worst a 4xx; a handler that throws is a server error. Proven in test/node.test.ts.
  */
 
-import { assertOptions } from "@durable/core/storage";
+import type { Duration } from "@durable/core";
+import { assertOptions, toMs } from "@durable/core/storage";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,10 +21,10 @@ export interface ServeOptions {
   readonly hostname?: string | undefined;
   /** Connections at the same time; 1,000 by default. */
   readonly maxConnections?: number | undefined;
-  /** Milliseconds in which a request must arrive, its body included; 30,000 by default. */
-  readonly requestMs?: number | undefined;
-  /** Milliseconds that `close` waits for requests under way; 10,000 by default. */
-  readonly closeMs?: number | undefined;
+  /** Time in which a request must arrive, its body included; "30s" by default. */
+  readonly requestTimeout?: Duration | undefined;
+  /** How long `close` waits for requests under way; "10s" by default. */
+  readonly closeTimeout?: Duration | undefined;
   /** Called with what a handler threw; by default it is written to stderr. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -43,8 +44,10 @@ export interface Server {
 
 /** Serves a handler with Node's HTTP server until it is closed. */
 export async function serve(handler: FetchHandler, options: ServeOptions = {}): Promise<Server> {
-  assertOptions(options, "port hostname maxConnections requestMs closeMs onError", "serve");
-  const { port = 0, hostname = "127.0.0.1", requestMs = 30_000, onError = console.error } = options;
+  assertOptions(options, "port hostname maxConnections requestTimeout closeTimeout onError", "serve");
+  const { port = 0, hostname = "127.0.0.1", onError = console.error } = options;
+  const requestMs = toMs(options.requestTimeout ?? 30_000, "requestTimeout of serve");
+  const closeMs = toMs(options.closeTimeout ?? 10_000, "closeTimeout of serve");
   const open = new Set<Exchange>();
   let origin = "http://localhost";
   const server = createServer(
@@ -76,7 +79,7 @@ export async function serve(handler: FetchHandler, options: ServeOptions = {}): 
     const cut = setTimeout(() => {
       for (const exchange of open) exchange.abort();
       server.closeAllConnections();
-    }, options.closeMs ?? 10_000);
+    }, closeMs);
     await closed;
     clearTimeout(cut);
   };

@@ -16,7 +16,7 @@ const api = createHandler(app, { authorize: () => true, limits, onError });
 const hook = webhook({ profile: github({ secrets: "a secret of webhooks" }), limits, onError }, () => {});
 const server = await serve(
   (request) => (new URL(request.url).pathname === "/hook" ? hook(request) : api(request)),
-  { onError, requestMs: 2_000 },
+  { onError, requestTimeout: 2_000 },
 );
 // One run that the requests name and may cancel, and one they do not know.
 await app.start("open", undefined, { id: "one" });

@@ -7,7 +7,7 @@ export async function served(
   handler: Parameters<typeof serve>[0],
   options: ServeOptions = {},
 ): Promise<Server> {
-  const server = await serve(handler, { closeMs: 500, ...options });
+  const server = await serve(handler, { closeTimeout: 500, ...options });
   onTestFinished(() => server.close());
   return server;
 }

@@ -109,7 +109,7 @@ class Scene {
     this.#app = createApp({ storage: this.#storage, secret: labSecret, workflows });
     this.#handler = createHandler(this.#app, {
       authorize,
-      keepAliveMs: 5,
+      keepAlive: 5,
       onError: (error) => this.#problems.push(`an error of the server: ${String(error)}`),
     });
   }

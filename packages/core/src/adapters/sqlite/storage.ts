@@ -11,7 +11,9 @@
 
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { type Duration, toMs } from "../../values/duration.ts";
 import { DurableError } from "../../values/errors.ts";
+import { assertOptions } from "../../values/options.ts";
 import type { ScheduleStore } from "../../ports/schedules.ts";
 import { FairTurns, pageSize } from "../../ports/storage-kit.ts";
 import type {
@@ -56,7 +58,7 @@ export interface SqliteOptions {
   /** Clock of leases and due lists; that of the system by default. */
   readonly now?: (() => number) | undefined;
   /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
-  readonly busyMs?: number | undefined;
+  readonly busyTimeout?: Duration | undefined;
 }
 
 /** Keeps journals in one SQLite file, for any number of processes on one host. Needs `node:sqlite`. */
@@ -81,7 +83,9 @@ export class SqliteStorage implements Storage {
 
   constructor(options: string | SqliteOptions) {
     const given: SqliteOptions = typeof options === "string" ? { path: options } : options;
-    const { path, now = Date.now, busyMs = 10_000 } = given;
+    assertOptions(given, "path now busyTimeout", "new SqliteStorage");
+    const { path, now = Date.now, busyTimeout = 10_000 } = given;
+    const busyMs = toMs(busyTimeout, "busyTimeout of SqliteStorage");
     // Absolute, because the process may change its working folder, and the secret is looked up beside the file.
     this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;

@@ -76,7 +76,7 @@ describe("first boot and migration (H56)", () => {
     async (stop) => {
       const child = new Child("sqlite-child-migrate.ts", [temp.path, String(stop)]);
       await child.line("stopped");
-      expect(() => new SqliteStorage({ path: temp.path, busyMs: 0 })).toThrow(
+      expect(() => new SqliteStorage({ path: temp.path, busyTimeout: 0 })).toThrow(
         expect.objectContaining({ code: "storage-busy" }),
       );
       await child.kill();

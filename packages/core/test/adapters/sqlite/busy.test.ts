@@ -21,8 +21,8 @@ afterEach(async () => {
   temp.remove();
 });
 
-function open(busyMs?: number): SqliteStorage {
-  const storage = new SqliteStorage(busyMs === undefined ? temp.path : { path: temp.path, busyMs });
+function open(busyTimeout?: number): SqliteStorage {
+  const storage = new SqliteStorage(busyTimeout === undefined ? temp.path : { path: temp.path, busyTimeout });
   storages.push(storage);
   return storage;
 }

@@ -1,0 +1,13 @@
+/** Options that have another name since. The check of options refuses them with the new one. */
+export const renamedOptions: Readonly<Record<string, string>> = {
+  limits: "quotas",
+  limit: "quota max",
+  answerMs: "answerWithin",
+  busyMs: "busyTimeout",
+  closeMs: "closeTimeout",
+  everyMs: "every",
+  graceMs: "grace",
+  keepAliveMs: "keepAlive",
+  requestMs: "requestTimeout",
+  timeoutMs: "timeout",
+};
