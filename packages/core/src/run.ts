@@ -60,10 +60,10 @@ export interface RunOptions extends FlowStart {
    */
   readonly id?: string | undefined;
   /**
-   * How long the run may take, from its start to its end, waits included; that of the workflow by default. When
-   * it passes, the run fails with code `deadline`.
+   * How long the run may take, from its start to its end, waits included, or the date of its end; that of the workflow by
+   * default. When it passes, the run fails with code `deadline`.
    */
-  readonly deadline?: Duration | undefined;
+  readonly deadline?: Duration | Date | undefined;
   /**
    * Tags of a new run, by which lists find it: they win over those of the workflow. Recorded when the run begins,
    * and never encrypted.

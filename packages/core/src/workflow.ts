@@ -8,6 +8,7 @@ import { Binding } from "./runs/binding.ts";
 import { defined, assertOptions } from "./values/options.ts";
 import { toMs } from "./values/duration.ts";
 import { checkedMode } from "./engine/calls/uncertain.ts";
+import { checkedDeadline } from "./engine/deadline.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
@@ -160,7 +161,7 @@ function defaultsOf(name: string, options: Defaults): Defaults {
   retryPolicy(retry, `The ${where}`);
   checkedMode(onUncertain, where);
   if (timeout !== undefined) toMs(timeout, `The timeout of ${where}`);
-  if (deadline !== undefined) toMs(deadline, `The deadline of ${where}`);
+  if (deadline !== undefined) checkedDeadline(deadline, where);
   return { retry, timeout, onUncertain, deadline };
 }
 

@@ -2,7 +2,7 @@
 
 import { expectTypeOf } from "vitest";
 import * as z from "zod";
-import { durable, RetryError, type Duration } from "../src/index.ts";
+import { createApp, durable, MemoryStorage, RetryError, type Duration } from "../src/index.ts";
 
 interface Draft {
   readonly topic: string;
@@ -64,3 +64,35 @@ durable("mail", async (ctx) => {
   const plain = await ctx.receive<Draft>("draft", { timeout: "1h" });
   expectTypeOf(plain).toEqualTypeOf<Draft>();
 });
+
+const flow = durable("flow", (_ctx, input: Draft) => input.topic);
+const app = createApp({ workflows: [flow], storage: new MemoryStorage(), bind: false });
+// @ts-expect-error no such workflow
+void app.start("flo", { topic: "x" });
+// @ts-expect-error another input
+void app.start("flow", { topic: 5 });
+// @ts-expect-error no input
+void flow.run();
+// @ts-expect-error a reason is an option
+void app.cancel("r", "not needed");
+// @ts-expect-error a reason is an option
+void app.get("r").pause("not needed");
+// @ts-expect-error it is resume with drive: false
+void app.deliver("token", true);
+// @ts-expect-error it is repeated
+void app.get("r").created;
+// @ts-expect-error it is unpause
+void app.schedules.resume("daily");
+// @ts-expect-error it is quotas
+createApp({ workflows: [flow], limits: { openai: { requests: 1 } } });
+// @ts-expect-error it is max
+durable("many", () => 1, { concurrency: { limit: 7 } });
+// @ts-expect-error it is max
+durable("often", () => 1, { rate: { limit: 7, per: "1s" } });
+durable("asks", async (ctx) => {
+  // @ts-expect-error it is quota
+  await ctx.step("model", () => 1, { limit: "openai" });
+  // @ts-expect-error a date is not a duration
+  await ctx.step("model", () => 1, { timeout: new Date() });
+});
+durable("many", () => 1, { concurrency: 7, deadline: new Date(0) });

@@ -52,7 +52,11 @@ export interface Service {
 
 /** The options of a handler with all defaults. */
 export function serviceOf(app: App, options: HandlerOptions): Service {
-  assertOptions(options, "basePath authorize limits onError waitUntil answerWithin keepAlive", "createHandler");
+  assertOptions(
+    options,
+    "basePath authorize limits onError waitUntil answerWithin keepAlive",
+    "createHandler",
+  );
   expectApp(app);
   return {
     app,

@@ -241,7 +241,10 @@ class Chat {
     const last = entries.at(-1);
     if (last === undefined) return false;
     const isOver = ["run.completed", "run.failed", "run.cancelled"].includes(last.kind);
-    return !isOver || this.#app.world.now() - last.at < toMs(this.#options.grace ?? 60_000, "grace of createChatHandler");
+    return (
+      !isOver ||
+      this.#app.world.now() - last.at < toMs(this.#options.grace ?? 60_000, "grace of createChatHandler")
+    );
   }
 
   /** What the request may use, or the response that refuses it. */

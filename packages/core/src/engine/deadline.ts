@@ -16,10 +16,18 @@ import type { Scope } from "./scope.ts";
 /** The deadline of a run that begins now, as its first entry has it. */
 export function deadlineAt(
   { world }: { readonly world: Pick<World, "now"> },
-  deadline: Duration | undefined,
+  deadline: Duration | Date | undefined,
 ): { readonly deadline?: number } {
   if (deadline === undefined) return {};
-  return { deadline: Math.min(world.now() + toMs(deadline, "The deadline of the run"), endOfTime) };
+  const given = checkedDeadline(deadline, "the run");
+  return { deadline: given instanceof Date ? given.getTime() : Math.min(world.now() + given, endOfTime) };
+}
+
+/** A deadline of runs: a date, or milliseconds from the start. */
+export function checkedDeadline(deadline: Duration | Date, where: string): number | Date {
+  // An invalid date is refused as a duration.
+  const isDate = deadline instanceof Date && deadline.getTime() >= 0;
+  return isDate ? deadline : toMs(deadline as Duration, `The deadline of ${where}`);
 }
 
 /** The error of a run that did not end in time. */

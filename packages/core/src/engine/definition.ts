@@ -15,10 +15,10 @@ export interface Defaults {
   /** What to do with a step that began and whose end was not recorded. */
   readonly onUncertain?: OnUncertain | undefined;
   /**
-   * How long a run may take, from its start to its end, waits included. When it passes, the run fails with code
-   * `deadline`.
+   * How long a run may take, from its start to its end, waits included, or the date of its end. When it passes, the run
+   * fails with code `deadline`.
    */
-  readonly deadline?: Duration | undefined;
+  readonly deadline?: Duration | Date | undefined;
 }
 
 /** Schemas of messages, by topic. */

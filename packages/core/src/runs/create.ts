@@ -143,7 +143,7 @@ export interface NewRun {
   /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
   readonly isNew?: boolean;
   /** How long the run may take; the default of its workflow when it is missing. */
-  readonly deadline?: Duration | undefined;
+  readonly deadline?: Duration | Date | undefined;
   /** Without the lease the run is due at once, for any worker or sweep. */
   readonly takeLease: boolean;
   /** When it begins, and beside which others. */

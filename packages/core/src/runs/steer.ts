@@ -44,9 +44,9 @@ export interface PauseOptions {
 /** Options of `run.retry`. */
 export interface RetryRunOptions extends UnpauseOptions {
   /**
-   * A new deadline, counted from now. By default a deadline that has passed is removed, and any other stays.
+   * A new deadline: a date, or a time from now. By default a deadline that has passed is removed, and any other stays.
    */
-  readonly deadline?: Duration | undefined;
+  readonly deadline?: Duration | Date | undefined;
   /**
    * The failed steps that begin anew, by key, or by name where it is unique; none with `[]`. By default those that the
    * error of the run names: itself, its causes, or the errors of an `AggregateError`.

@@ -22,6 +22,14 @@ describe("the deadline of a run", () => {
     expect((await on.storage.list()).runs).toMatchObject([{ status: "failed", wakeAt: null }]);
   });
 
+  test("may be a date", async () => {
+    const on = lab();
+    const flow = durable("ask", (ctx) => ctx.suspend("ok"), { deadline: "1 day" }).with(on);
+    const deadline = new Date(on.world.now() + 2 * day);
+    const outcome = await on.world.run(flow.run(undefined, { id: "r", deadline }));
+    expect(outcome).toMatchObject({ status: "suspended", wakeAt: deadline.getTime() });
+  });
+
   test("aborts work under way, names it as abandoned, and drops its result", async () => {
     const on = lab();
     let reason: unknown;
