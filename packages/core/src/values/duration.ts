@@ -21,7 +21,7 @@ const pattern =
 /** The latest time that a Date can represent. A sleep beyond it is a mistake in the program. */
 export const endOfTime = 8.64e15;
 
-/** Milliseconds of a duration; `what` names it in the message of an invalid one. */
+/** A duration in milliseconds. Throws `invalid-options` for one that is not valid, and `what` begins the message. */
 export function toMs(duration: Duration, what = "duration"): number {
   const ms = typeof duration === "number" ? duration : parse(duration);
   if (!(ms >= 0) || ms > endOfTime) {
