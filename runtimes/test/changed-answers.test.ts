@@ -26,7 +26,7 @@ interface Changed {
 const surfaces: Readonly<Record<string, (on: Changed) => Promise<unknown>>> = {
   "app.resume": ({ app, token }) => app.resume(token, "yes"),
   "flow.resume": ({ flow, token }) => flow.resume(token, "yes"),
-  "app.deliver": ({ app, token }) => app.deliver(token, "yes"),
+  "app.resume, without driving": ({ app, token }) => app.resume(token, "yes", { drive: false }),
   HTTP: async ({ app, token }) => {
     const init = { method: "POST", headers: { "content-type": "application/json" }, body: '{"value":"yes"}' };
     const handler = createHandler(app, { authorize: () => true });

@@ -92,7 +92,7 @@ class Scene {
     });
     const onError = (error: unknown): void => void this.#problems.push(`the server failed: ${String(error)}`);
     this.#handlers = {
-      http: createHandler(this.#app, { authorize, onError, keepAliveMs: 5 }),
+      http: createHandler(this.#app, { authorize, onError, keepAlive: 5 }),
       dashboard: createDashboard({ app: this.#app, authorize, onError }),
     };
   }
@@ -207,7 +207,7 @@ class Scene {
     if (this.#answered.length > 0) this.#problems.push(`answered: ${this.#answered.join(", ")}`);
     if ((await this.#state()) !== this.#before) this.#problems.push("something of the victim changed");
     const next = await this.#app.start("work", canary, { id: "v-next", singleton: "next", scope: "v" });
-    if (!next.created) this.#problems.push("the next id of the victim is taken");
+    if (next.repeated) this.#problems.push("the next id of the victim is taken");
     await next.result().catch(() => {});
     await this.#app.close();
     return this.#problems;

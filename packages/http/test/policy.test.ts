@@ -227,7 +227,7 @@ describe("refusals", () => {
 
   test("a pause of one workflow does not show the others", async () => {
     const { app, post } = lab({ authorize: (_, { workflow }) => workflow === "echo" });
-    await app.pause("review", "the victim's reason");
+    await app.pause("review", { reason: "the victim's reason" });
     const reply = await post("/workflows/echo/pause");
     expect(await bodyOf(reply)).toMatchObject({ paused: [{ workflow: "echo" }] });
   });

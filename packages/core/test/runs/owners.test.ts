@@ -96,7 +96,7 @@ describe("mayJoin", () => {
     expect(await app.get("v-2").entries()).toEqual(before);
     const own = await app.start("flow", "x", { id: "own", singleton: "free", mayJoin });
     await own.result().catch(() => {});
-    expect(own.created).toBe(true);
+    expect(own.repeated).toBe(false);
   });
 
   test.each(["", "x".repeat(129), 5, "\ud800"])("scope %j is refused", async (scope) => {

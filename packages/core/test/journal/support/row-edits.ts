@@ -94,7 +94,7 @@ async function prepare(file: string): Promise<void> {
     await app.schedule("yearly", wait, { cron: "0 0 1 1 *", overlap: "cancel", input: "private" });
     await app.schedule("paused", other, { every: "1h", missed: "all", input: "private" });
     await app.schedules.pause("paused");
-    await app.pause("other", "no work today");
+    await app.pause("other", { reason: "no work today" });
   });
   const database = new DatabaseSync(file);
   database.exec("pragma wal_checkpoint(truncate)");
