@@ -91,8 +91,8 @@ const children: readonly PlantedBug[] = [
   {
     name: "unborn-child-left-alone",
     breaks: "cancel.2",
-    find: "  if (journal !== null) return end(host, journal, ends).catch(unlessDeleted);\n",
-    replace: "  if (journal !== null) return end(host, journal, ends);\n  if (runId !== null) return;\n",
+    find: "    return cancelChild(host, child, given);\n  }\n",
+    replace: "    return cancelChild(host, child, given);\n  }\n  if (runId !== null) return;\n",
     why: "A child that has not begun when its parent is cancelled begins later.",
   },
 ];

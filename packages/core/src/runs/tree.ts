@@ -162,7 +162,15 @@ export async function cancelChild(
   const journal = await openJournal(host, locatorOf(runId));
   // Another run may have the id that was given to a spawned one.
   if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;
-  if (journal !== null) return end(host, journal, ends).catch(unlessDeleted);
+  if (journal !== null) {
+    try {
+      return await end(host, journal, ends);
+    } catch (error) {
+      unlessDeleted(error);
+    }
+    // It was deleted meanwhile, and a driver of the run above may start it anew.
+    return cancelChild(host, child, given);
+  }
   const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
     {
