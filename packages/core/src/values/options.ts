@@ -23,11 +23,12 @@ export function assertOptions(
     const names = typeof known === "string" ? known.split(" ") : known;
     if (given[name] === undefined || names.includes(name)) continue;
     const renamed = renamedOptions[name]?.split(" ").find((now) => names.includes(now));
-    const way =
+    throw new DurableError(
+      "invalid-options",
       renamed === undefined
-        ? `Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`
-        : `It is called ${show(renamed)} now.`;
-    throw new DurableError("invalid-options", `${where} has no ${what} ${show(name)}. ${way}`);
+        ? `${where} has no ${what} ${show(name)}. Did you mean ${nearest(name, names).slice(0, 3).map(show).join(", ")}?`
+        : `${where} has no ${what} ${show(name)}. It is called ${show(renamed)} now.`,
+    );
   }
 }
 
