@@ -183,8 +183,9 @@ export async function startRun(host: Host, schedule: Schedule, id: string): Prom
   const { cipher = null } = await host.journals();
   const input = decode(await openInput(schedule, cipher), `input of schedule ${name}`);
   try {
-    const run = await create(host, definition, input, { id, isNew: true, takeLease: false, schedule: name });
-    if (run.created) return true;
+    const given = { id, isNew: true, takeLease: false, schedule: name };
+    const { created } = await create(host, definition, input, given);
+    if (created) return true;
   } catch (error) {
     if (!DurableError.is(error, "input-mismatch") && !DurableError.is(error, "run-exists")) throw error;
   }
