@@ -115,7 +115,7 @@ describe("tenants by workflow", () => {
     expect(await (await get("/runs", as)).text()).not.toContain("theirs");
     expect((await get("/runs/mine-1", as)).status).toBe(200);
     const joined = await post("/runs", { workflow: "mine", input: 1, singleton: "k" }, as);
-    expect(await joined.json()).toMatchObject({ runId: "mine-1", created: false });
+    expect(await joined.json()).toMatchObject({ runId: "mine-1", repeated: true });
     expect((await post("/runs", { workflow: "mine", input: 1 }, as)).status).toBe(202);
     expect((await post("/workflows/mine/pause", {}, as)).status).toBe(200);
   });

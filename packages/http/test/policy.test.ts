@@ -53,9 +53,9 @@ describe("keys of other tenants", () => {
     const { app, post } = lab({ authorize: (request) => ({ scope: request.headers.get("x-tenant") ?? "" }) });
     const start = (id: string, tenant: string, singleton: string): Promise<Response> =>
       post("/runs", { workflow: "review", id, input: 1, singleton }, as(tenant));
-    expect(await bodyOf(await start("v-1", "v", "k"))).toMatchObject({ runId: "v-1", created: true });
-    expect(await bodyOf(await start("m-1", "m", "k"))).toMatchObject({ runId: "m-1", created: true });
-    expect(await bodyOf(await start("v-2", "v", "k"))).toMatchObject({ runId: "v-1", created: false });
+    expect(await bodyOf(await start("v-1", "v", "k"))).toMatchObject({ runId: "v-1", repeated: false });
+    expect(await bodyOf(await start("m-1", "m", "k"))).toMatchObject({ runId: "m-1", repeated: false });
+    expect(await bodyOf(await start("v-2", "v", "k"))).toMatchObject({ runId: "v-1", repeated: true });
     // Keys and scopes that look like each other when they are put together.
     for (const [id, tenant, key] of [
       ["n-1", "m k", "k"],
@@ -63,7 +63,7 @@ describe("keys of other tenants", () => {
       ["n-3", "m/v", "k"],
       ["n-4", "v%20k", ""],
     ] as const)
-      expect(await bodyOf(await start(id, tenant, key))).toMatchObject({ runId: id, created: true });
+      expect(await bodyOf(await start(id, tenant, key))).toMatchObject({ runId: id, repeated: false });
     await app.start("review", 1, { id: "plain", singleton: "k" });
     const [first] = await app.get("m-1").entries({ limit: 1 });
     expect(first).toMatchObject({ kind: "run.started", scope: "m", flow: { singleton: "one/m k" } });

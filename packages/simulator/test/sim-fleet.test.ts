@@ -31,7 +31,7 @@ describe("plans with a feature of a fleet", () => {
         "a run of a tick",
         "a schedule that was defined",
         "a schedule that was paused",
-        "a schedule that was resumed",
+        "a schedule that was unpaused",
         "a schedule that was deleted",
         "a tick that was missed",
         "a tick left out beside a run",
