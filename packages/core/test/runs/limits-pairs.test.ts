@@ -43,7 +43,7 @@ async function wakesIn({ world }: Lab, app: App, id: string): Promise<number | n
 }
 
 describe("debounce and a rate", () => {
-  const rate = { limit: 1, per: "1 minute" };
+  const rate = { max: 1, per: "1 minute" };
 
   test("a run that waits for its turn is still moved, and runs the last input once", async () => {
     const base = noticingLab();
@@ -128,7 +128,7 @@ describe("debounce and a rate", () => {
 describe("forks", () => {
   test("take a turn of their own, by the key of their own input", async () => {
     const base = lab();
-    const rate = { limit: 1, per: "1 minute", key: (input: string) => input };
+    const rate = { max: 1, per: "1 minute", key: (input: string) => input };
     const { begun, app } = noting(base, { rate });
     await base.world.run((await app.start("note", "x", { id: "a" })).result());
     await app.get("a").fork({ from: "begin", id: "same" });
