@@ -3,6 +3,7 @@
  *
  *     <!-- api @durable/core: durable, Workflow -->     an entry for each of these exports
  *     <!-- limits @durable/core: limits -->             a table of the numbers of this object
+ *     <!-- screen @durable/core: durable, Context --> a row for each function, and for each member of a type
  *     <!-- end -->
  *
  * D10. Every export has one entry, and every entry is an export.
@@ -12,6 +13,7 @@
 import type { Api, Exported } from "./api.ts";
 import type { Problem } from "./docs-pages.ts";
 import { limitsTable, type Numbers } from "./reference-limits.ts";
+import { screenRows } from "./reference-screen.ts";
 
 /** The pages of the reference, by path. */
 export type Sources = ReadonlyMap<string, string>;
@@ -19,7 +21,7 @@ export type Sources = ReadonlyMap<string, string>;
 export const isReference = (file: string): boolean => file.startsWith("docs/reference/");
 
 type Region = {
-  readonly what: "api" | "limits";
+  readonly what: "api" | "limits" | "screen";
   readonly specifier: string;
   readonly names: readonly string[];
   /** The line of the opening marker, from 1. */
@@ -29,7 +31,7 @@ type Region = {
   readonly to: number;
 };
 
-const marker = /^<!-- (api|limits) (\S+): ([\w$, \n]+) -->$/gm;
+const marker = /^<!-- (api|limits|screen) (\S+): ([\w$, \n]+) -->$/gm;
 const closing = "<!-- end -->";
 
 export function regionsOf(source: string): Region[] {
@@ -95,16 +97,30 @@ export function render(
       const say = (message: string): void => void problems.push({ file, line, message });
       const found = names.flatMap((name) => api.get(specifier)?.get(name) ?? []);
       for (const { name, doc } of found) if (doc === "") say(`${name} of ${specifier} has no doc comment`);
-      const parts =
-        region.what === "limits"
-          ? found.map((one) => limitsTable(one, api, numbers))
-          : found.map((one) => entry(one, file, places));
-      text += `${source.slice(at, from)}\n\n${parts.join("\n\n")}\n\n`;
+      text += `${source.slice(at, from)}\n\n${written(region, found, { api, numbers, file, places })}\n\n`;
       at = to;
     }
     return [file, text + source.slice(at)];
   });
   return { pages: new Map(rendered), problems };
+}
+
+interface Written {
+  readonly api: Api;
+  readonly numbers: Numbers;
+  readonly file: string;
+  readonly places: Places;
+}
+
+/** The text of a region. */
+function written(
+  { what }: Region,
+  found: readonly Exported[],
+  { api, numbers, file, places }: Written,
+): string {
+  if (what === "limits") return found.map((one) => limitsTable(one, api, numbers)).join("\n\n");
+  if (what === "api") return found.map((one) => entry(one, file, places)).join("\n\n");
+  return ["| Call | What it does |", "|---|---|", ...found.map(screenRows)].join("\n");
 }
 
 /** A page and its regions as they were and as they must be, compared. */
@@ -149,7 +165,9 @@ function entry({ specifier, name, doc, signature, uses }: Exported, file: string
       return place === undefined ? [] : [`[\`${used.name}\`](${linkTo(place, file)})`];
     });
   const see = links.length === 0 ? "" : `\n\nSee ${links.join(", ")}.`;
-  return `### ${heading}\n\n${doc}\n\n\`\`\`typescript\n${signature}\n\`\`\`${see}`;
+  const [said = "", example] = doc.split(/\s*@example /);
+  const shown = example === undefined ? "" : `\n\n\`\`\`typescript\n${example}\n\`\`\``;
+  return `### ${heading}\n\n${said}${shown}\n\n\`\`\`typescript\n${signature}\n\`\`\`${see}`;
 }
 
 function linkTo(

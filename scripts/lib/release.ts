@@ -36,12 +36,14 @@ type Fields = { readonly [field: string]: unknown };
 const dependencyFields = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
 
 /**
- * A manifest, or an entry of the lock file, with the new version. Dependencies on our own packages that name a
- * version exactly get it, too; "*" stays.
+ * A manifest, or an entry of the lock file, with the new version. Dependencies on our own packages get it, too: exactly, or as
+ * the least version of a range; "*" stays.
  */
 export function withVersion<T extends Fields>(manifest: T, version: string, ours: ReadonlySet<string>): T {
-  const rangeOf = (name: string, range: string): string =>
-    ours.has(name) && range !== "*" ? version : range;
+  const rangeOf = (name: string, range: string): string => {
+    if (!ours.has(name) || range === "*") return range;
+    return range.startsWith("^") ? `^${version}` : version;
+  };
   const changed = dependencyFields
     .filter((field) => manifest[field] !== undefined)
     .map((field) => {

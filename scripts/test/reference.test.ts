@@ -6,6 +6,7 @@ import { readPages } from "../lib/docs-pages.ts";
 import { checkEntries, render, stale, type Sources } from "../lib/reference.ts";
 import { exportedNames, referencePages } from "../lib/reference-inputs.ts";
 import { checkJournalFormat } from "../lib/reference-journal.ts";
+import { screenRows } from "../lib/reference-screen.ts";
 import { root } from "../lib/workspace.ts";
 
 /** Declarations as tsc writes them. */
@@ -214,5 +215,39 @@ group("the reference of this workspace", () => {
       ([, name = "", digits = ""]): [string, number] => [name, Number(digits.replaceAll(",", ""))],
     );
     expect(shown).toEqual([...Object.entries(limits), ...Object.entries(defaultLimits)]);
+  });
+});
+
+group("the API on one screen", () => {
+  const one = { specifier: "x", uses: [], doc: "Runs it. And more.\n@example run(1);" };
+  it("has the most general form of a function, and the first sentence", () => {
+    const signature =
+      "function run<T>(a: T, b: () => void): void;\nfunction run<T = { x: [1, 2] }>({ a }: T, b?: (x: T, y: T) => void): void;";
+    expect(screenRows({ ...one, name: "run", kind: "function", signature })).toBe(
+      "| `run(options, b?)` | Runs it. |",
+    );
+  });
+
+  it("has every documented member, static ones under the name of the class", () => {
+    const signature = [
+      "class Run<T = unknown> {",
+      "  /** Opens it: `a | b`. */",
+      "  static open(id: string): Run;",
+      "  /**\n   * The id. Of the run.\n   */",
+      "  readonly id: string;",
+      "  /** Begins. */",
+      "  start<X>(...args: Arguments<X, O>): void;",
+      "  start(): void;",
+      "  hidden(): void;",
+      "}",
+    ].join("\n");
+    expect(screenRows({ ...one, name: "Run", kind: "class", signature }).split("\n")).toEqual([
+      "| `Run.open(id)` | Opens it: `a \\| b`. |",
+      "| `run.id` | The id. |",
+      "| `run.start()` | Begins. |",
+    ]);
+    expect(() => screenRows({ ...one, name: "Other", kind: "class", signature })).toThrow(
+      "no name for a Other",
+    );
   });
 });

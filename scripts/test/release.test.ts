@@ -35,14 +35,14 @@ describe("a manifest with a version", () => {
       version: "0.1.0",
       dependencies: { "@durable/core": "0.1.0", zod: "^4.0.0" },
       devDependencies: { "@durable/core": "*" },
-      peerDependencies: { "@durable/core": "0.1.0" },
+      peerDependencies: { "@durable/core": "^0.1.0" },
       engines: { node: ">=22.13" },
     };
     expect(withVersion(manifest, "0.2.0", ours)).toEqual({
       ...manifest,
       version: "0.2.0",
       dependencies: { "@durable/core": "0.2.0", zod: "^4.0.0" },
-      peerDependencies: { "@durable/core": "0.2.0" },
+      peerDependencies: { "@durable/core": "^0.2.0" },
     });
     expect(Object.keys(withVersion(manifest, "0.2.0", ours))).toEqual(Object.keys(manifest));
   });
@@ -70,7 +70,7 @@ describe("a manifest with a version", () => {
     });
   });
 
-  it("is one for all packages of this repository, exactly (decision 5)", () => {
+  it("is one for all packages of this repository (decision 5)", () => {
     const packages = listPackages();
     const names = new Set(packages.map(({ manifest }) => manifest.name));
     const version = packages[0]?.manifest.version ?? "";

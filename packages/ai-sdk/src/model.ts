@@ -35,6 +35,7 @@ const whole: ReadonlySet<PropertyKey> = new Set([
  * record. Without either, a call is recorded in the run in which it is made, and not recorded outside of runs and inside
  * of steps. Works for language, embedding, image, speech, transcription and reranking models of the AI SDK 5, 6
  * and 7.
+ * @example const { text } = await generateText({ model: durableModel(ctx, openai("gpt-6-luna")), prompt });
  */
 export function durableModel<M extends object>(on: Place, model: M, options?: ModelOptions): M;
 export function durableModel<M extends object>(model: M, options?: ModelOptions): M;

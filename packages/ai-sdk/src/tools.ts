@@ -96,6 +96,7 @@ interface Called {
 /**
  * The same tools; those with an `execute` run as steps of this context, or as records of this journal. Without either, as
  * steps of the run in which they are called, and unchanged outside of runs. Options are given per tool.
+ * @example const tools = durableTools(ctx, { pay }, { pay: { approve: true } });
  */
 export function durableTools<T extends Tools>(on: Place, tools: T, options?: ToolsOptions<NoInfer<T>>): T;
 export function durableTools<T extends Tools>(tools: T, options?: ToolsOptions<NoInfer<T>>): T;

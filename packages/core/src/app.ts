@@ -109,6 +109,7 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
   /**
    * Answers a suspend point, and drives the run until it stops again. With `drive: false` it only appends the answer,
    * without running workflow code: advance the run afterwards, or let a worker or a sweep find it.
+   * @example const { status, outcome } = await app.resume(token, { ok: true });
    */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /**
@@ -119,7 +120,10 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
   advance(runId: string, options?: AdvanceOptions): Promise<Outcome<unknown>>;
   /** A handle on a run. Reads nothing, so the run may be missing. */
   get(runId: string): Run;
-  /** Runs of the storage, newest first; with `waiting`, those whose waits expire first. */
+  /**
+   * Runs of the storage, newest first; with `waiting`, those whose waits expire first.
+   * @example const { runs, next } = await app.list({ status: "failed", limit: 20 });
+   */
   list(query?: ListQuery): Promise<ListPage<ListedRun>>;
   /** Ends a run and all its children, like `run.cancel`. */
   cancel(runId: string, options?: CancelOptions): Promise<Outcome<unknown>>;
@@ -177,6 +181,7 @@ export interface AppOfStorage extends App {
 /**
  * Combines workflows, a storage and a secret: the object that answers, advances, lists and sweeps runs of any
  * of them.
+ * @example const app = createApp({ workflows: [order], storage: new SqliteStorage("data/journal.db") });
  */
 export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOptions<W>): App<W> {
   assertOptions(options, `${hostOptions} workflows bind`, "createApp");

@@ -114,7 +114,10 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     this.#driving = parts.driving ?? null;
   }
 
-  /** Reads the journal and returns where the run is. Does not drive it. */
+  /**
+   * Reads the journal and returns where the run is. Does not drive it.
+   * @example const { state } = await run.outcome();
+   */
   async outcome(): Promise<Outcome<Output>> {
     const read = async (): Promise<Outcome<unknown>> =>
       outcomeWithChildren(this.#host, await openRun(this.#host, this.id), true);
@@ -124,6 +127,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
   /**
    * Waits for the end and gives the output; drives the run when it is due and no other process does. When
    * only an answer from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
+   * @example const output = await run.result();
    */
   async result(options: { readonly wait?: boolean | undefined } = {}): Promise<Output> {
     assertOptions(options, "wait", "run.result");
@@ -195,6 +199,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
    * Continues a failed run in place, and drives it in the background: the call whose failure ended the run gets
    * new attempts, all other recorded work stays. Rejects with `retry-refused` if the run did not fail, if a
    * compensation has run, or if a parent has recorded the failure.
+   * @example await run.retry({ steps: ["charge"] });
    */
   async retry(options?: RetryRunOptions): Promise<Outcome<Output>> {
     return (await this.#on(() => retryRun(this.#host, this.id, options))) as Outcome<Output>;
@@ -219,7 +224,10 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     yield* events as AsyncGenerator<StreamEvent<T>, void, undefined>;
   }
 
-  /** Creates a run that begins with recorded work of this one, and drives it in the background. */
+  /**
+   * Creates a run that begins with recorded work of this one, and drives it in the background.
+   * @example const fork = await run.fork({ from: "draft", input: { tone: "short" } });
+   */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input, M>> {
     const { id, driving } = await this.#on(() => forkRun(this.#host, this.id, options));
     return new Run(id, { host: this.#host, driving });

@@ -71,7 +71,10 @@ export interface Workflow<
   readonly definition: Definition<Input, Output>;
   /** Records the run and drives it in this process until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
-  /** Records the run and drives it in the background; with `drive: false` it only records the run. */
+  /**
+   * Records the run and drives it in the background; with `drive: false` it only records the run.
+   * @example const run = await order.start("A-17", { id: "order-A-17" });
+   */
   start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input, M>>;
   /** Answers a suspend point, and drives the run until it stops again; with `drive: false` it only records the answer. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
@@ -93,6 +96,7 @@ export interface Workflow<
 /**
  * Defines a workflow: a named function whose steps are recorded, so that a run can stop anywhere and continue
  * in another process.
+ * @example const order = durable("order", async (ctx, id: string) => ctx.step("charge", () => charge(id)));
  */
 export function durable<
   S extends StandardSchema,

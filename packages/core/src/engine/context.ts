@@ -122,7 +122,8 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /** Aborts when the run is cancelled, or when this branch has lost a race. */
   readonly signal: AbortSignal;
   /**
-   * Runs `work` and records its outcome; on replay the recorded outcome is returned and `work` does not run.
+   * * Runs `work` and records its outcome; on replay the recorded outcome is returned and `work` does not run.
+   * @example const draft = await ctx.step("draft", () => write(topic), { retry: { attempts: 3 } });
    */
   step<S extends StandardSchema>(
     name: string,
@@ -135,7 +136,8 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
     options?: StepOptions<NoInfer<Awaited<T>>>,
   ): Promise<Awaited<T>>;
   /**
-   * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
+   * * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
+   * @example const { ok } = await ctx.suspend("approve", { note: draft, schema: z.object({ ok: z.boolean() }) });
    */
   suspend<S extends StandardSchema, F>(
     name: string,
@@ -153,6 +155,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /**
    * Waits for the next message of a topic, sent by `run.send(topic, payload)`. Messages are read in the order
    * in which they were recorded, each once; those that came before are kept.
+   * @example const order = await ctx.receive<Order>("order", { timeout: "1 hour", fallback: null });
    */
   receive<S extends StandardSchema, F = never>(
     topic: string,
@@ -180,9 +183,13 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /**
    * Shows a value to others: in `outcome().report` and in lists. It is recorded with the next entry of the
    * run, and replaces the last one. At most 4 KiB.
+   * @example ctx.report({ done: 3, of: 10 });
    */
   report(value: unknown): void;
-  /** Runs branches concurrently. Named branches give a record, a list gives a tuple. */
+  /**
+   * Runs branches concurrently. Named branches give a record, a list gives a tuple.
+   * @example const { news, papers } = await ctx.parallel({ news: (c) => c.step("n", news), papers: (c) => c.step("p", papers) });
+   */
   parallel<const B extends Branches<M>>(
     branches: B,
     options: ParallelOptions<"settled"> & { readonly mode: "settled" },
@@ -191,7 +198,10 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
     branches: B,
     options?: ParallelOptions<"all">,
   ): Promise<ParallelResult<B, "all">>;
-  /** The first branch to settle wins; the others are aborted. */
+  /**
+   * The first branch to settle wins; the others are aborted.
+   * @example const { name, value } = await ctx.race({ answer: (c) => c.suspend("reply"), late: (c) => c.sleep("2 days") });
+   */
   race<const B extends Readonly<Record<string, Branch<unknown, M>>>>(
     branches: B,
     options?: DeadlineOptions,
@@ -199,6 +209,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /**
    * Records what a producer yields, chunk by chunk; `run.stream(name)` reads along. Resolves with all chunks
    * at the end, and on replay with the recorded ones.
+   * @example const words = await ctx.stream("answer", () => model.stream(prompt));
    */
   stream<T>(
     name: string,
@@ -208,6 +219,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /**
    * Runs another workflow as a run of its own, and waits for its output. Open waits of the child are shown as
    * waits of this run, too.
+   * @example const report = await ctx.child(research, { topic });
    */
   child<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
@@ -216,6 +228,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /**
    * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;
    * it is driven like any other run, also after this one has ended.
+   * @example await ctx.spawn(mail, { to, text }, { onParentEnd: "leave" });
    */
   spawn<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
@@ -223,7 +236,10 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   ): Promise<SpawnedRun>;
   /** Changes tags of the run; `null` removes one. Recorded with the next entry of the run. */
   tag(changes: TagChanges): void;
-  /** Runs a function over items concurrently, each in a branch named by its key or by its index. */
+  /**
+   * Runs a function over items concurrently, each in a branch named by its key or by its index.
+   * @example const pages = await ctx.map(urls, (c, url) => c.step("fetch", () => load(url)), { key: (url) => url, concurrency: 4 });
+   */
   map<T, R>(
     items: readonly T[],
     fn: (ctx: Context<M>, item: T, index: number) => R,
@@ -232,13 +248,18 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /**
    * Registers a function that cleans up when the run is cancelled. The registration is recorded before any work that
    * begins after it. Functions run in reverse order, each for a limited time; then the run is `cancelled`.
+   * @example ctx.onCancel((c) => c.step("release", () => room.release()));
    */
   onCancel(fn: CleanUp, options?: OnCancelOptions): void;
-  /** Waits for a duration, or until a date: seconds or years. */
+  /**
+   * Waits for a duration, or until a date: seconds or years.
+   * @example await ctx.sleep("30 days");
+   */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
   /**
    * Ends this chapter of the run and begins the next, under the same id, with this input. Earlier records
    * are no longer read, so a run may go on for ever. The promise never settles: return it.
+   * @example return ctx.continueAs({ turn: turn + 1 });
    */
   continueAs(input: Input): Promise<never>;
   /**

@@ -98,7 +98,10 @@ const batchMs = 25;
 const workerOptions =
   "name workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
 
-/** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
+/**
+ * Starts a loop that finds due runs in the storage and drives them, until it is stopped.
+ * @example const worker = createWorker(app, { concurrency: 20 });
+ */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
   assertHooks(options.hooks);
