@@ -43,9 +43,10 @@ export interface StreamOptions {
    * new work.
    */
   readonly was?: string | null | undefined;
-  /** For a name that comes from the content of the work: what to do when the content was changed. */
-  readonly byContent?: ByContent | undefined;
 }
+
+/** With what adapters give: for a name that comes from the content of the work, what to do when that was changed. */
+type AnyStreamOptions = StreamOptions & { readonly byContent?: ByContent | undefined };
 
 const known = "retry timeout input was byContent";
 
@@ -53,7 +54,7 @@ export function stream(
   engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
   producer: Producer,
-  options: StreamOptions,
+  options: AnyStreamOptions,
 ): Promise<unknown[]> {
   const { scope, name } = place;
   const where = `stream "${name}" of run ${engine.journal.runId}`;
