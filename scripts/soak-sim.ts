@@ -39,10 +39,13 @@ interface Portion {
 /** Small enough for a progress line that moves, large enough that telling costs nothing. */
 const portion = 100;
 
-if (process.send === undefined) await sweep();
-else process.on("message", ([first, end]: [number, number]) => void work(first, end));
+/** A simulated process that is killed never ends its drives, and they stay in memory: a real process makes this many portions. */
+const perProcess = 10;
 
-async function work(first: number, end: number): Promise<void> {
+if (process.send === undefined) await sweep();
+else process.on("message", ([first, end]: [number, number]) => void simulateAll(first, end));
+
+async function simulateAll(first: number, end: number): Promise<void> {
   // Nobody reads the stacks of errors that are thrown on purpose by the thousand.
   Error.stackTraceLimit = 0;
   const met = new Map<string, number>();
@@ -73,12 +76,12 @@ async function sweep(): Promise<void> {
     const left = Math.round((seeds - total.seeds) / Math.max(rate, 0.001));
     return `soak:sim: ${total.seeds}/${seeds} seeds, ${total.faults} faults, ${failed.length} failed, ${rate.toFixed(0)} seeds/s, ${left} s left`;
   };
-  const take = (child: ChildProcess): void => {
-    if (next >= last) return child.disconnect();
+  const take = (child: ChildProcess, portions: number): void => {
+    if (next >= last || portions >= perProcess) return child.disconnect();
     child.send([next, Math.min(next + portion, last)]);
     next += portion;
   };
-  const told = (child: ChildProcess, message: Portion): void => {
+  const told = (message: Portion): void => {
     for (const sum of ["seeds", "events", "faults", "runs", "bodies"] as const) total[sum] += message[sum];
     tally(met, new Map(message.met));
     for (const { seed, violations } of message.failed) {
@@ -88,20 +91,22 @@ async function sweep(): Promise<void> {
     }
     if (process.stdout.isTTY) process.stdout.write(`\r${line()} `);
     else if (total.seeds % (portion * 50) === 0) console.log(line());
-    take(child);
   };
-  await Promise.all(
-    Array.from({ length: processes }, () => {
+  const work = (): Promise<void> =>
+    new Promise((resolve, reject) => {
       const child = fork(import.meta.filename, process.argv.slice(2), { execArgv: process.execArgv });
-      child.on("message", (message) => told(child, message as Portion));
-      take(child);
-      return new Promise<void>((resolve, reject) => {
-        child.on("exit", (code) =>
-          code === 0 ? resolve() : reject(new Error(`a process ended with ${code}`)),
-        );
+      let portions = 0;
+      child.on("message", (message) => {
+        told(message as Portion);
+        take(child, ++portions);
       });
-    }),
-  );
+      child.on("exit", (code) => {
+        if (code !== 0) reject(new Error(`a process ended with ${code}`));
+        else resolve(next < last ? work() : undefined);
+      });
+      take(child, 0);
+    });
+  await Promise.all(Array.from({ length: processes }, () => work()));
   const missing = seeds >= 2_000 ? unmet(met) : [];
   const { runs, bodies, events, faults } = total;
   console.log(
