@@ -23,8 +23,10 @@ const ok = withTarballs((packed, folder) => {
   const projects = new Map<string, string>();
   const rows = settings.flatMap((setting) => {
     const home = projects.get(setting.typescript) ?? install(setting.typescript, packed, folder);
+    const isFirst = !projects.has(setting.typescript);
     projects.set(setting.typescript, home);
-    return tryOut(setting, { home, packed, nodes });
+    const rows = tryOut(setting, { home, packed, nodes });
+    return isFirst ? [...rows, wrongUses(home, nodes)] : rows;
   });
   const head = ["TypeScript", "moduleResolution", "program", "compiler", ...nodes.map(({ name }) => name)];
   console.log(table([head, ...rows]));
@@ -70,7 +72,8 @@ function install(typescript: string, packed: readonly Packed[], folder: string):
     ...packed.map(({ tarball }) => tarball),
     `typescript@${typescript}`,
     "@types/node@22",
-    `vitest@${vitestVersion()}`,
+    `vitest@${versionOfTool("vitest")}`,
+    `zod@${versionOfTool("zod")}`,
   ]);
   return home;
 }
@@ -81,17 +84,17 @@ function installRunners(packed: readonly Packed[], folder: string): string {
   const kit = packed.filter(({ manifest }) => /^@durable\/(?:core|testing)$/.test(manifest.name));
   npmInstall(home, [
     ...kit.map(({ tarball }) => tarball),
-    `vitest@${vitestVersion()}`,
+    `vitest@${versionOfTool("vitest")}`,
     `jest@${jestVersion}`,
   ]);
   return home;
 }
 
-function vitestVersion(): string {
+function versionOfTool(name: string): string {
   const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     readonly devDependencies: Readonly<Record<string, string>>;
   };
-  return devDependencies["vitest"] ?? "";
+  return devDependencies[name] ?? "latest";
 }
 
 function npmInstall(folder: string, what: readonly string[]): void {
@@ -100,6 +103,17 @@ function npmInstall(folder: string, what: readonly string[]): void {
   const quick = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
   if (!runQuietly("npm", ["install", ...quick, ...what], folder))
     throw new Error(`Cannot install ${what.join(" ")}`);
+}
+
+/** The uses that the compiler of the workspace refuses are refused by every other one, with the packed declarations. */
+function wrongUses(home: string, nodes: readonly Node[]): string[] {
+  const source = readFileSync(join(root, "packages", "core", "test", "wrong-uses.test-d.ts"), "utf8");
+  const files = { "wrong-uses.mts": source.replace('"../src/index.ts"', '"@durable/core"') };
+  const compiler = join(home, "node_modules", "typescript");
+  const trial = { files, compiler, resolution: "nodenext", expected: "compiles" } as const;
+  const cell = note(compile(join(home, "wrong-uses"), trial));
+  const { version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8")) as { version: string };
+  return [version, "nodenext", "wrong uses", cell === "ok" ? "refuses all" : cell, ...nodes.map(() => "-")];
 }
 
 type Project = { readonly home: string; readonly packed: readonly Packed[]; readonly nodes: readonly Node[] };

@@ -60,6 +60,8 @@ export interface Exploration {
   readonly events: number;
   /** Which situations occurred, and how often. */
   readonly met: ReadonlyMap<string, number>;
+  /** What was done, in two lines. */
+  toString(): string;
 }
 
 /**
@@ -95,7 +97,17 @@ export async function explore<Input, Output>(
     tally(total.met, simulation.met);
     progress?.(seed - from + 1);
   }
-  return { ...total, skipped: seeds - total.seeds };
+  const skipped = seeds - total.seeds;
+  return { ...total, skipped, toString: () => textOf(flow.name, { ...total, skipped }) };
+}
+
+function textOf(name: string, done: Omit<Exploration, "toString">): string {
+  const { seeds, skipped, runs, ends, bodies, faults, events } = done;
+  const left = skipped === 0 ? "" : ` (${skipped} more did not fit into \`within\`)`;
+  return [
+    `Workflow "${name}" kept every promise under ${seeds} seeds${left}.`,
+    `${runs} runs: ${ends.completed} completed, ${ends.failed} failed, ${ends.cancelled} cancelled; ${bodies} steps ran, ${faults} faults, ${events} events.`,
+  ].join("\n");
 }
 
 /** Actions on the workflows that a plan draws. */

@@ -36,6 +36,9 @@ describe("explore", () => {
       },
     });
     expect(total.seeds).toBe(seeds);
+    expect(String(total)).toMatch(
+      /^Workflow "refund" kept every promise under \d+ seeds\.\n\d+ runs: \d+ completed, /,
+    );
     expect(outputs).toBeGreaterThan(seeds);
     expect(total.faults).toBeGreaterThan(seeds / 2);
     expect(total.met.get("taken over by another process")).toBeGreaterThan(seeds / 4);
