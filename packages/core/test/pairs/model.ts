@@ -178,13 +178,11 @@ function answered(life: Life): Move[] {
   return [{ word: "accepted", life: { ...life, wait: wait === "open" ? "answered" : "early" } }];
 }
 
-/** The code is run to check the answer. */
+/** The code is run to check the answer. Code that does not fit the run takes it nowhere, and the answer is recorded. */
 function resumed(life: Life): Move[] {
-  const moves = answered(life).map((move) => ({ ...move, life: driven(move.life) }));
-  if (!misfits(life) || life.gone || life.end !== null || life.cancelling) return moves;
-  const diverged = { word: refused("diverged"), life };
-  // What is recorded already needs no code.
-  return life.driven || life.wait === "answered" || life.wait === "early" ? [diverged, ...moves] : [diverged];
+  const moves = answered(life);
+  if (misfits(life) && !life.driven) return moves;
+  return moves.map((move) => ({ ...move, life: driven(move.life) }));
 }
 
 function cancelled(life: Life, frame: Frame): Move[] {

@@ -223,9 +223,9 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.says("30 2 * * * Europe/Paris");
       await one.button("Pause nightly").click();
       await one.says("nightly is paused.");
-      await one.button("Resume nightly").waitFor();
+      await one.button("Unpause nightly").waitFor();
       await picture(one.page, `${name}-schedules`);
-      await one.button("Resume nightly").click();
+      await one.button("Unpause nightly").click();
       await one.says("nightly ticks again.");
       await one.button("Remove nightly").click();
       await one.button("Remove the schedule").click();
