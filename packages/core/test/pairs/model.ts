@@ -233,10 +233,7 @@ function startedBeside(life: Life, frame: Frame): Move[] {
 const promised: Acts = {
   resume: resumed,
   record: answered,
-  send: (life) => {
-    if (life.gone) return [{ word: "unknown", life }];
-    return [{ word: life.end === null ? "accepted" : "ended", life }];
-  },
+  send: onHandle((life) => [{ word: life.end === null ? "accepted" : "ended", life }]),
   cancel: onHandle(cancelled),
   pause: onHandle((life) =>
     life.end === null ? [{ word: "paused", life: { ...life, paused: true } }] : [{ word: life.end, life }],
