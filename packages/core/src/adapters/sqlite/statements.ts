@@ -1,8 +1,7 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { dueSinceOf, noted } from "../../ports/storage-kit.ts";
-import { readMarks } from "../../ports/storage-kit.ts";
+import { dueSinceOf, noted, readMarks } from "../../ports/storage-kit.ts";
 import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
