@@ -122,7 +122,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
   /** Aborts when the run is cancelled, or when this branch has lost a race. */
   readonly signal: AbortSignal;
   /**
-   * * Runs `work` and records its outcome; on replay the recorded outcome is returned and `work` does not run.
+   * Runs `work` and records its outcome; on replay the recorded outcome is returned and `work` does not run.
    * @example const draft = await ctx.step("draft", () => write(topic), { retry: { attempts: 3 } });
    */
   step<S extends StandardSchema>(
@@ -136,7 +136,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas, Input = unkn
     options?: StepOptions<NoInfer<Awaited<T>>>,
   ): Promise<Awaited<T>>;
   /**
-   * * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
+   * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
    * @example const { ok } = await ctx.suspend("approve", { note: draft, schema: z.object({ ok: z.boolean() }) });
    */
   suspend<S extends StandardSchema, F>(
