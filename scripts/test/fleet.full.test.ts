@@ -67,8 +67,10 @@ describe.each(["sqlite", "postgres"])("a fleet on %s", (kind) => {
       if (["a", "b", "c"].every((name) => counted(found, `${name} completed`) === 25)) break;
       await pause(100);
     }
-    // A run that the newer code drove and the older one ended has one record too many, and says so.
+    // The newer code's step is one record too many for the older code: it says so where it meets it, and at the end.
+    const expected =
+      /the code did not use: check|no record of the step "two", so it runs, and the recorded step "check" was not asked for yet/;
     const complaints = last.flatMap((worker) => worker.complaints);
-    expect(complaints.filter((line) => !/the code did not use: check/.test(line))).toEqual([]);
+    expect(complaints.filter((line) => !expected.test(line))).toEqual([]);
   });
 });
