@@ -21,6 +21,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/storage": ["pageSize", "isDead", "thisProcess"],
   "@durable/core/inspect": ["viewRun", "replayRun"],
   "@durable/core/hooks": ["type Hooks"],
+  "@durable/core/types": ["type ReceiveOptions"],
   "@durable/cli": ["runCli", "type CliStreams"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/kit": ["isForeign"],

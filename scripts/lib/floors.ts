@@ -2,7 +2,7 @@
 
 /** From the roof down. Rooms on one line do not use each other. */
 export const floors: readonly (readonly string[])[] = [
-  ["index.ts", "remote.ts", "storage.ts", "inspect.ts", "hooks.ts"],
+  ["index.ts", "remote.ts", "storage.ts", "inspect.ts", "hooks.ts", "types.ts"],
   ["worker"],
   ["app.ts"],
   ["workflow.ts"],

@@ -33,5 +33,5 @@ function shown(key: string, value: number): string {
     const [size, unit] = value % 2 ** 20 === 0 ? [value / 2 ** 20, "MiB"] : [value / 2 ** 10, "KiB"];
     return `${size} ${unit} (${digits})`;
   }
-  return key.endsWith("Ms") ? `${digits} ms` : digits;
+  return /(?:Ms|Timeout)$/.test(key) ? `${digits} ms` : digits;
 }

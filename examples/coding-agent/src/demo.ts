@@ -1,7 +1,8 @@
 /** One run of the agent, shown while it runs: its own steps, and those of the branches it forks. */
 
 import { join } from "node:path";
-import { createApp, type Entry } from "@durable/core";
+import { createApp } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import {
   chooseModel,
   closingLine,

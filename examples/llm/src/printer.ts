@@ -3,7 +3,8 @@
  * result.
  */
 
-import type { Context, Entry } from "@durable/core";
+import type { Context } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { headText, rowText, runningText, type Row } from "./row.ts";
 import type { Terminal } from "./terminal.ts";
 import { watched, type Settlement, type Watcher } from "./watch.ts";

@@ -5,7 +5,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createApp, type App, type Entry } from "@durable/core";
+import { createApp, type App } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { entriesOf } from "./runs.ts";
 

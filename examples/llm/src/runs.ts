@@ -1,6 +1,7 @@
 /** Reads and deletes a run that may not exist. Proven in the tests of the demos. */
 
-import { DurableError, type App, type Entry, type Run } from "@durable/core";
+import { DurableError, type App, type Run } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 
 /** The entries of a run; empty if there is no such run. */
 export async function entriesOf(run: Pick<Run, "entries">): Promise<Entry[]> {

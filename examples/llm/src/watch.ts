@@ -6,7 +6,8 @@
  * W2. A watcher only listens: results, order and errors are the context's own.
  */
 
-import type { Branch, Context, MapOptions, StepInfo } from "@durable/core";
+import type { Branch, Context, StepInfo } from "@durable/core";
+import type { MapOptions } from "@durable/core/types";
 
 /** One call of a step's body. */
 export interface Attempt {

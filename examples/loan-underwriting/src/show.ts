@@ -1,6 +1,7 @@
 /** What the commands print around the steps of a run: heads, reviews, plans of forks, and their results. */
 
-import type { Entry, SuspendPoint } from "@durable/core";
+import type { SuspendPoint } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import type { CallDiff, Diff, ForkPlan, Given, PlannedCall, Spend } from "@durable/core/inspect";
 import { wrapped, type Terminal } from "example-llm";
 import { decided, describe, money } from "./describe.ts";

@@ -4,7 +4,8 @@
  * test/tools.test.ts.
  */
 
-import type { Context, Duration, SchemaResult, StandardSchema } from "@durable/core";
+import type { Context, Duration, StandardSchema } from "@durable/core";
+import type { SchemaResult } from "@durable/core/types";
 import { assertOptions, fingerprint } from "@durable/core/storage";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";

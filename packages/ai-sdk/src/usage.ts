@@ -7,7 +7,8 @@
  * Proven in test/usage.test.ts.
  */
 
-import type { Entry, Usage } from "@durable/core";
+import type { Usage } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { assertOptions } from "@durable/core/storage";
 import { spendOf, type Prices, type Spend } from "@durable/core/inspect";
 import { partsOf, type PartChunk } from "./chunks.ts";

@@ -1,5 +1,6 @@
 import { deepStrictEqual } from "node:assert/strict";
-import { durable, MemoryStorage, type Context, type Entry } from "@durable/core";
+import { durable, MemoryStorage, type Context } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { systemWorld } from "@durable/core/storage";
 import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";

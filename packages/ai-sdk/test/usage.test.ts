@@ -1,4 +1,5 @@
-import { durable, MemoryStorage, type Context, type Entry, type Storage } from "@durable/core";
+import { durable, MemoryStorage, type Context, type Storage } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { systemWorld } from "@durable/core/storage";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, test, vi } from "vitest";

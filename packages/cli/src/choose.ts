@@ -1,6 +1,7 @@
 /** Commands on many runs: which ones, and a confirmation that names their number. */
 
-import type { App, Entry, ListedRun } from "@durable/core";
+import type { App, ListedRun } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { Asker } from "./ask.ts";
 import type { CommandContext } from "./command.ts";
 import { CliError, exit } from "./exit.ts";

@@ -1,7 +1,8 @@
 /** Waits until a run that is driven in this process stops. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { App, CancelOptions, Outcome, Run } from "@durable/core";
+import type { App, Outcome, Run } from "@durable/core";
+import type { CancelOptions } from "@durable/core/types";
 import { settled } from "@durable/core/inspect";
 
 /** The first outcome that is not `running`. */

@@ -1,6 +1,7 @@
 /** Reads one run for a screen. */
 
-import { DurableError, type App, type Entry, type Outcome, type RunStateName } from "@durable/core";
+import { DurableError, type App, type Outcome, type RunStateName } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import type { Prices } from "@durable/core/inspect";
 import type { BlockedNote } from "@durable/core/storage";
 import { retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";

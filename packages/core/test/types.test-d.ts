@@ -13,20 +13,19 @@ import {
   secret,
   type AnyWorkflow,
   type Context,
-  type Entry,
   type ListedRun,
   type ListPage,
   type Outcome,
   type Resolution,
   type ResumeResult,
   type Run,
-  type SecretValue,
   type Settled,
   type StreamEvent,
   type SuspendPoint,
   type Uncertain,
   type Workflow,
 } from "../src/index.ts";
+import type { Entry, SecretValue } from "../src/types.ts";
 
 const Review = z.object({ approved: z.boolean() });
 /** Goes in as a text, comes out as a number. */

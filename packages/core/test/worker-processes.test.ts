@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from "vitest";
-import { createWorker, type App, type Entry, type WorkerOptions } from "../src/index.ts";
+import { createWorker, type App, type WorkerOptions } from "../src/index.ts";
+import type { Entry } from "../src/types.ts";
 import { systemWorld } from "../src/storage.ts";
 import { SqliteStorage } from "../src/adapters/sqlite/index.ts";
 import { memoryFolder, tempFolder, type TempFolder } from "./support/sqlite-temp.ts";

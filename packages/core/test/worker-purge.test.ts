@@ -1,11 +1,5 @@
-import {
-  createApp,
-  createWorker,
-  durable,
-  type MemoryStorage,
-  type Storage,
-  type WorkerPurge,
-} from "@durable/core";
+import { createApp, createWorker, durable, type MemoryStorage, type Storage } from "@durable/core";
+import type { WorkerPurge } from "@durable/core/types";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { lab, type Lab } from "./support/behaviour-lab.ts";

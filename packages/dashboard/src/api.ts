@@ -1,6 +1,7 @@
 /** What the page and the server say to each other. Types only. */
 
-import type { ListedRun, Purged, RunStateName, RunStatus, ScheduleInfo } from "@durable/core";
+import type { ListedRun, RunStateName, RunStatus, ScheduleInfo } from "@durable/core";
+import type { Purged } from "@durable/core/types";
 import type { ForkPlan, Lineage, Spend } from "@durable/core/inspect";
 import type { WorkflowPause } from "@durable/core/storage";
 import type { Fleet, LimitUse } from "@durable/core/inspect";

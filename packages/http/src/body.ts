@@ -106,7 +106,7 @@ async function readAll(
   const timer = setTimeout(() => {
     late = true;
     stop();
-  }, limits.readMs);
+  }, limits.bodyTimeout);
   try {
     for (;;) {
       const { done, value } = await read(reader);
@@ -141,9 +141,9 @@ function grown(block: Uint8Array<ArrayBuffer>, length: number): Uint8Array<Array
   return larger;
 }
 
-function tooSlow({ readMs }: Limits): HttpError {
-  return new HttpError("body-too-slow", `The body took longer than ${readMs} ms to arrive.`, {
-    details: { limit: readMs },
+function tooSlow({ bodyTimeout }: Limits): HttpError {
+  return new HttpError("body-too-slow", `The body took longer than ${bodyTimeout} ms to arrive.`, {
+    details: { limit: bodyTimeout },
   });
 }
 

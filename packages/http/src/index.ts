@@ -1,6 +1,7 @@
 export { createHandler } from "./handler.ts";
 export type { Handler, HandlerOptions } from "./options.ts";
-export type { Action, ActionType, Authorize } from "@durable/core";
+export type { Action, Authorize } from "@durable/core";
+export type { ActionType } from "@durable/core/types";
 export { HttpError, errorResponse } from "./errors.ts";
 export type { HttpErrorCode } from "./errors.ts";
 export { readForm, readJson } from "./body.ts";

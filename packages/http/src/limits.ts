@@ -1,6 +1,7 @@
 /** The numbers behind every request. Each is counted while it is read, and crossing one is a 4xx with a code. */
 
-import { assertOptions } from "@durable/core/storage";
+import type { Duration } from "@durable/core";
+import { assertOptions, toMs } from "@durable/core/storage";
 
 /**
  * Limits of a request. Each is counted while the body is read; crossing one is answered with 4xx and a code.
@@ -8,8 +9,8 @@ import { assertOptions } from "@durable/core/storage";
 export interface Limits {
   /** Bytes of a body; 1 MiB by default. */
   readonly bytes: number;
-  /** Milliseconds in which a body must arrive; 10 s by default. */
-  readonly readMs: number;
+  /** The time in which a body must arrive, in milliseconds or as a text such as "10s"; 10 s by default. */
+  readonly bodyTimeout: number;
   /** Nesting of JSON; 64 by default. */
   readonly depth: number;
   /** Members of all objects of a JSON text, or fields of a form; 10,000 by default. */
@@ -25,7 +26,7 @@ export interface Limits {
 /** The limits that apply where you set none. */
 export const defaultLimits: Limits = {
   bytes: 1024 * 1024,
-  readMs: 10_000,
+  bodyTimeout: 10_000,
   depth: 64,
   keys: 10_000,
   nodes: 50_000,
@@ -34,10 +35,14 @@ export const defaultLimits: Limits = {
 };
 
 /** Some of the limits; an `undefined` counts as left out. */
-export type GivenLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
+export type GivenLimits = {
+  readonly [Name in keyof Limits]?: (Name extends "bodyTimeout" ? Duration : number) | undefined;
+};
 
 export function limitsOf(given: GivenLimits = {}): Limits {
   assertOptions(given, Object.keys(defaultLimits), "`limits`", "limit");
-  const set = Object.entries(given).filter(([, limit]) => limit !== undefined);
-  return { ...defaultLimits, ...(Object.fromEntries(set) as Partial<Limits>) };
+  const { bodyTimeout = defaultLimits.bodyTimeout, ...rest } = given;
+  const set = Object.entries(rest).filter(([, limit]) => limit !== undefined);
+  const limits = Object.fromEntries(set) as Partial<Limits>;
+  return { ...defaultLimits, ...limits, bodyTimeout: toMs(bodyTimeout, "`limits.bodyTimeout`") };
 }

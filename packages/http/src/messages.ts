@@ -1,6 +1,6 @@
 /** Messages to a run, and what a run shows of itself. Proven in test/messages.test.ts. */
 
-import type { SendStatus } from "@durable/core";
+import type { SendStatus } from "@durable/core/types";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import type { Service } from "./options.ts";

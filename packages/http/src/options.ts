@@ -6,14 +6,8 @@
  * permission.2. Only `true` or a scope allows, whatever an untyped hook returns.
  */
 
-import {
-  type Action,
-  type ActionType,
-  type App,
-  type Authorize,
-  type Duration,
-  DurableError,
-} from "@durable/core";
+import { type Action, type App, type Authorize, type Duration, DurableError } from "@durable/core";
+import type { ActionType } from "@durable/core/types";
 import { assertOptions, expectApp, toMs } from "@durable/core/storage";
 import { Answered, HttpError } from "./errors.ts";
 import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";

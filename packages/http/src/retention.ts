@@ -1,6 +1,7 @@
 /** The routes that delete runs: one by its id, or old ones. Proven in test/retention.test.ts. */
 
-import type { EndStatus, PurgeOptions } from "@durable/core";
+import type { PurgeOptions } from "@durable/core";
+import type { EndStatus } from "@durable/core/types";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { allow, type Service } from "./options.ts";

@@ -1,6 +1,7 @@
 /** The routes of runs: start, list, read, cancel. */
 
-import type { ListedRun, ListQuery, Outcome, RunStatus, SuspendPoint, Undone } from "@durable/core";
+import type { ListedRun, ListQuery, Outcome, RunStatus, SuspendPoint } from "@durable/core";
+import type { Undone } from "@durable/core/types";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { allow, mayDo, readable, type Service } from "./options.ts";

@@ -1,6 +1,7 @@
 /** The members of a start that say when the run begins, and beside which others. Proven in test/start-options.test.ts. */
 
-import { DurableError, type FlowStart, type Duration } from "@durable/core";
+import { DurableError, type Duration } from "@durable/core";
+import type { FlowStart } from "@durable/core/types";
 import { HttpError } from "./errors.ts";
 import { only } from "./replies.ts";
 import { durationIn, membersOf, numberIn, textIn } from "./request-fields.ts";

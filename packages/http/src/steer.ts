@@ -1,6 +1,6 @@
 /** The routes of operators: pause, unpause and retry a run, pause and unpause a workflow. Proven in test/steer.test.ts. */
 
-import type { RetryRunOptions } from "@durable/core";
+import type { RetryRunOptions } from "@durable/core/types";
 import { json } from "./errors.ts";
 import type { Service } from "./options.ts";
 import { only } from "./replies.ts";

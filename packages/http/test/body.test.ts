@@ -104,7 +104,7 @@ test("H64 a compressed body is refused before anything is read", async () => {
 });
 
 test("H64 a body that is slow is given up in time, however steady its drip", async () => {
-  const limits = { readMs: 30 };
+  const limits = { bodyTimeout: 30 };
   const never = new ReadableStream({}, { highWaterMark: 0 });
   expect(await codeOf(readJson(request(never), limits))).toBe("body-too-slow");
   let gone = false;

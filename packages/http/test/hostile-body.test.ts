@@ -18,7 +18,7 @@ let token = "";
 let path = "";
 
 beforeAll(async () => {
-  const limits = { bytes: 10_000, readMs: 1_000 };
+  const limits = { bytes: 10_000, bodyTimeout: 1_000 };
   const api = createHandler(app, { authorize: () => true, limits, onError: (error) => errors.push(error) });
   const hook = webhook(
     { profile: github({ secrets: "a secret of webhooks" }), limits, onError: (error) => errors.push(error) },

@@ -9,13 +9,13 @@ import {
   type AnyWorkflow,
   type App,
   type Context,
-  type HostOptions,
   type Resolution,
   type Secret,
   type Storage,
   type Uncertain,
   type Workflow,
 } from "@durable/core";
+import type { HostOptions } from "@durable/core/types";
 import type { Cipher } from "@durable/core/storage";
 import type { Random } from "@durable/testing";
 import { observed } from "@durable/testing/parts";

@@ -4,7 +4,7 @@
  */
 
 import type { Context, Duration, QuotaOptions, Workflow } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, toMs } from "@durable/core/storage";
 import type { Answers } from "@durable/testing";
 import { AnswerBook, Bodies, Budget, ownOptions } from "@durable/testing/parts";
 import { tally } from "./coverage.ts";
@@ -32,8 +32,8 @@ export interface ExploreSettings<Output> {
   readonly expect?: ((output: Output) => void) | undefined;
   /** Limits of the app in every process, for steps with `{ limit }`. */
   readonly quotas?: Readonly<Record<string, QuotaOptions>> | undefined;
-  /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
-  readonly bodyMs?: number | undefined;
+  /** How long virtual time waits for the work of a step, in real time; one second by default. */
+  readonly bodyWithin?: Duration | undefined;
   /** Called after each seed: for a progress line. */
   readonly progress?: ((seeds: number) => void) | undefined;
 }
@@ -72,10 +72,10 @@ export async function explore<Input, Output>(
   flow: Workflow<Input, Output>,
   ...[options = {} as ExploreOptions<Input, Output>]: ExploreArguments<Input, Output>
 ): Promise<Exploration> {
-  assertOptions(options, "input seeds from within resume expect quotas bodyMs progress", "explore");
+  assertOptions(options, "input seeds from within resume expect quotas bodyWithin progress", "explore");
   const { seeds = 200, from = 1, progress } = options;
   const budget = new Budget(options.within);
-  const bodies = new Bodies(options.bodyMs ?? 1_000);
+  const bodies = new Bodies(toMs(options.bodyWithin ?? 1_000, "`bodyWithin`"));
   const programs = [programOf(flow, options, bodies)];
   const settled = async (): Promise<void> => {
     while (await bodies.wait());

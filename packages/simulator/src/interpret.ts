@@ -3,11 +3,11 @@
 import {
   DurableError,
   type Context,
-  type SchemaResult,
   type StandardSchema,
   type StepInfo,
   type Uncertain,
 } from "@durable/core";
+import type { SchemaResult } from "@durable/core/types";
 import { attempts, type Tree } from "./tree.ts";
 import type { Environment, Frame } from "./environment.ts";
 import { carriedOn, chapterIn } from "./chapter-inputs.ts";

@@ -3,7 +3,8 @@
  * expected output of calm trees. Proven in test/sim.test.ts.
  */
 
-import type { Context, HostOptions, StandardSchema } from "@durable/core";
+import type { Context, StandardSchema } from "@durable/core";
+import type { HostOptions } from "@durable/core/types";
 import { spawnedPrefix, type FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { childrenOf, foreignMsOf, isForeign, isMailed, swapsNames, type Tree } from "./tree.ts";

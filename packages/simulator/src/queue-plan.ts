@@ -3,7 +3,8 @@
  * stream of its own, so that all else in a plan stays as it is. Proven in test/sim-fleet.test.ts.
  */
 
-import type { HostOptions, StartOptions } from "@durable/core";
+import type { StartOptions } from "@durable/core";
+import type { HostOptions } from "@durable/core/types";
 import { seeded, type Random } from "@durable/testing";
 import type { Action, Plan, QueuedStart, QueuePlan } from "./plan.ts";
 import type { Program } from "./program.ts";

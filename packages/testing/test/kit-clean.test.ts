@@ -118,7 +118,7 @@ describe("clean flows pass", () => {
           });
         });
       },
-      { bodyMs: 100, ...some("crash-then-apply") },
+      { bodyWithin: 100, ...some("crash-then-apply") },
     );
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({ output: "another plan, written" });
@@ -208,7 +208,7 @@ describe("time", () => {
         .catch((error: Error) => (error.cause as Error).message);
       return [quick > 0, hung];
     });
-    const report = await crashEverywhere(flow, { bodyMs: 60, faults: ["crash-before", "lose-reply"] });
+    const report = await crashEverywhere(flow, { bodyWithin: 60, faults: ["crash-before", "lose-reply"] });
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({
       output: [true, expect.stringMatching(/took longer than 30000 ms/)],

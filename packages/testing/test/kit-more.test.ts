@@ -56,7 +56,7 @@ describe("streams", () => {
         .catch((error: Error) => (error.cause as Error).message);
       return [first, hung];
     });
-    const report = await crashEverywhere(flow, { bodyMs: 60, faults: ["crash-before", "lose-reply"] });
+    const report = await crashEverywhere(flow, { bodyWithin: 60, faults: ["crash-before", "lose-reply"] });
     expectClean(report);
     expect(report.calm.outcome).toMatchObject({
       output: [0, expect.stringMatching(/took longer than 30000 ms/)],

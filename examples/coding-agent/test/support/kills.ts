@@ -12,7 +12,8 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import type { App, Entry } from "@durable/core";
+import type { App } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { seeded } from "@durable/testing";
 import { begun, checkEffects, DemoProcess, Place, runDemo, type Restart } from "example-llm/process";
 import type { Ending } from "../../src/agent.ts";

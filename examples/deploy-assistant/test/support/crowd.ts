@@ -8,7 +8,7 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import type { Entry } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { seeded, type Random } from "@durable/testing";
 import PostalMime from "postal-mime";
 import type { Ending } from "../../src/assistant.ts";

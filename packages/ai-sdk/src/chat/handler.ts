@@ -14,10 +14,10 @@ import {
   type App,
   DurableError,
   type Duration,
-  type Entry,
   type JournalOptions,
   type Verdict,
 } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { assertOptions, toMs } from "@durable/core/storage";
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";

@@ -9,7 +9,7 @@
  * Proven in test/chat-rounds.test.ts and test/chat-message.test.ts.
  */
 
-import type { Entry } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { partsOf, type Part, type PartChunk } from "../chunks.ts";
 import { continuedMessage, type Message } from "./asked.ts";
 import { chatStreamName } from "./chat-stream.ts";

@@ -17,7 +17,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createApp, type Entry } from "@durable/core";
+import { createApp } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { Provider, type Heard, type Said } from "./provider.ts";
 

@@ -1,6 +1,7 @@
 /** Workflows that a test can drive from their beginning any number of times. */
 
-import { durable, MemoryStorage, type Context, type Entry, type Outcome, type World } from "@durable/core";
+import { durable, MemoryStorage, type Context, type Outcome, type World } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { systemWorld } from "@durable/core/storage";
 
 export const secret = "a secret for tests, of no worth";

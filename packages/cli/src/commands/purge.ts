@@ -1,6 +1,7 @@
 /** `durable purge`: removes runs that ended long ago, or all but the newest. */
 
-import type { EndStatus, Purged, PurgeOptions, Duration } from "@durable/core";
+import type { PurgeOptions, Duration } from "@durable/core";
+import type { EndStatus, Purged } from "@durable/core/types";
 import { confirmCount } from "../choose.ts";
 import type { Command, Flags } from "../command.ts";
 import { CliError, exit } from "../exit.ts";

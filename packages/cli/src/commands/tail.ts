@@ -1,7 +1,8 @@
 /** `durable tail`: what happens, as it happens. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { App, Entry, ListedRun } from "@durable/core";
+import type { App, ListedRun } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { plain } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";

@@ -4,7 +4,7 @@
  * protocol.1. Nothing but messages is written to stdout.
  */
 
-import type { ActionType } from "@durable/core";
+import type { ActionType } from "@durable/core/types";
 import type { Plain } from "@durable/core/inspect";
 import { version } from "../version.ts";
 

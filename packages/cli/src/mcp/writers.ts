@@ -1,6 +1,7 @@
 /** Tools that change something: offered only where --allow names their action. */
 
-import type { Action, ActionType, SuspendPoint } from "@durable/core";
+import type { Action, SuspendPoint } from "@durable/core";
+import type { ActionType } from "@durable/core/types";
 import { allowFork, plain, wakeRun, type Plain } from "@durable/core/inspect";
 import { forkRun } from "../commands/fork.ts";
 import { cancelRun } from "../drive.ts";

@@ -3,11 +3,13 @@ export const renamedOptions: Readonly<Record<string, string>> = {
   limits: "quotas",
   limit: "quota max",
   answerMs: "answerWithin",
+  bodyMs: "bodyWithin",
   busyMs: "busyTimeout",
   closeMs: "closeTimeout",
   everyMs: "every",
   graceMs: "grace",
   keepAliveMs: "keepAlive",
+  readMs: "bodyTimeout",
   requestMs: "requestTimeout",
   timeoutMs: "timeout",
 };

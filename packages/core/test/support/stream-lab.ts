@@ -1,6 +1,7 @@
 /** What tests of streams share: both storages, readers that say what they saw, and storages that can be held back. */
 
-import { durable, type Entry, type Run, type Storage, type StreamEvent, type World } from "@durable/core";
+import { durable, type Run, type Storage, type StreamEvent, type World } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { onTestFinished } from "vitest";
 import { lab, pause, type Lab } from "./behaviour-lab.ts";

@@ -1,6 +1,7 @@
 /** Runs beside each other: the tree of forks, and the difference of two runs. Proven in test/server.test.ts. */
 
-import type { Entry, RunHead } from "@durable/core";
+import type { RunHead } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { diff, type Given } from "@durable/core/inspect";
 import { plain, viewRun, type Plain } from "@durable/core/inspect";
 import { allow, type Call, json, mayDo, readable, runIdOf } from "@durable/http/kit";

@@ -3,7 +3,8 @@
  * Proven in test/operate.test.ts.
  */
 
-import type { EndStatus, PurgeOptions, ScheduleInfo, Duration } from "@durable/core";
+import type { PurgeOptions, ScheduleInfo, Duration } from "@durable/core";
+import type { EndStatus } from "@durable/core/types";
 import { HttpError } from "@durable/http";
 import { allow, type Call, json, readableSchedules, textIn } from "@durable/http/kit";
 import { fleetOf, limitUse, storageOf } from "@durable/core/inspect";

@@ -6,7 +6,7 @@ import type { ActionReply } from "../api.ts";
 
 const bytes = 4 * 1024 * 1024;
 /** Edited outputs may be of any shape that a journal holds, so the bytes alone limit their parts. */
-const limits = { bytes, stringBytes: bytes, keys: bytes, nodes: bytes, depth: 260, readMs: 30_000 };
+const limits = { bytes, stringBytes: bytes, keys: bytes, nodes: bytes, depth: 260, bodyTimeout: 30_000 };
 
 /** A JSON object with these members. Nothing else is accepted, so that no form of another page can send one. */
 export async function readBody(

@@ -1,6 +1,7 @@
 /** One run: its page, one of its calls, and its journal. Proven in test/server.test.ts. */
 
-import { DurableError, type Entry, type RunHead } from "@durable/core";
+import { DurableError, type RunHead } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { spendOf } from "@durable/core/inspect";
 import { blockedNote, retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
 import {

@@ -3,7 +3,8 @@
  * Proven in test/operate.test.ts.
  */
 
-import { DurableError, type SendStatus } from "@durable/core";
+import { DurableError } from "@durable/core";
+import type { SendStatus } from "@durable/core/types";
 import { HttpError } from "@durable/http";
 import { type Call, json } from "@durable/http/kit";
 import { viewRun } from "@durable/core/inspect";

@@ -11,7 +11,7 @@ const onError = (error: unknown): void => {
   faults += 1;
   console.error(error);
 };
-const limits = { readMs: 1_000, bytes: 16 * 1024 };
+const limits = { bodyTimeout: 1_000, bytes: 16 * 1024 };
 const api = createHandler(app, { authorize: () => true, limits, onError });
 const hook = webhook({ profile: github({ secrets: "a secret of webhooks" }), limits, onError }, () => {});
 const server = await serve(

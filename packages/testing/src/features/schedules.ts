@@ -1,6 +1,7 @@
 /** Schedules: every `overlap`, every `missed`, and what operators do. */
 
-import { durable, type App, type Overlap } from "@durable/core";
+import { durable, type App } from "@durable/core";
+import type { Overlap } from "@durable/core/types";
 import { expect } from "vitest";
 import type { Feature, Program } from "./feature.ts";
 import { refuses, tokenOf, type FeatureLab } from "./lab.ts";

@@ -3,7 +3,8 @@
  * frame is interpreted here; @durable/core reads the batches. Proven in test/golden.test.ts.
  */
 
-import { createApp, MemoryStorage, type Entry, type Storage } from "@durable/core";
+import { createApp, MemoryStorage, type Storage } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { assertOptions } from "@durable/core/storage";
 import type { Cipher, ReadReply } from "@durable/core/storage";
 import { loadJournal } from "../journal-loader.ts";

@@ -6,7 +6,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { MemoryStorage, type Workflow } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, toMs } from "@durable/core/storage";
 import { watchAmbient, type AmbientName } from "./ambient.ts";
 import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
@@ -130,7 +130,7 @@ function setupOf<Input, Output>(
     steps = {},
     effects = [],
     reset = [],
-    bodyMs = 1_000,
+    bodyWithin = 1_000,
     slowSeed,
     hooks,
     quotas,
@@ -141,7 +141,7 @@ function setupOf<Input, Output>(
     input: options.input as Input,
     answers: new AnswerBook(resume),
     replacements: new Replacements(steps),
-    bodies: new Bodies(bodyMs),
+    bodies: new Bodies(toMs(bodyWithin, "`bodyWithin`")),
     recorders: [effects].flat(),
     reset: async () => {
       for (const one of resets) await (typeof one === "function" ? one() : one.reset());

@@ -75,8 +75,8 @@ export interface CrashSettings<Output> {
   readonly faults?: readonly Fault[] | undefined;
   /** With a seed, the storage is slow by random amounts, which finds faults that an instant storage hides. */
   readonly slowSeed?: number | undefined;
-  /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
-  readonly bodyMs?: number | undefined;
+  /** How long virtual time waits for the work of a step, in real time; one second by default. */
+  readonly bodyWithin?: Duration | undefined;
   /**
    * How long the test may take, in real time; 4 seconds by default, or what the environment variable `DURABLE_TEST_WITHIN`
    * says. Cases that do not fit are left out, and the report says how many were tried.
@@ -100,7 +100,7 @@ export type CrashOptions<Input, Output> = CrashSettings<Output> &
 
 /** The names of these options. */
 export const crashOptions =
-  "input storage resume steps effects reset compare same ends allow hooks quotas faults slowSeed bodyMs within cases seed throws";
+  "input storage resume steps effects reset compare same ends allow hooks quotas faults slowSeed bodyWithin within cases seed throws";
 
 export type CrashArguments<Input, Output> = unknown extends Input
   ? [options?: CrashOptions<Input, Output>]

@@ -4,12 +4,12 @@ import {
   createApp,
   durable,
   type App,
-  type HostOptions,
   type Outcome,
   type Run,
   type Storage,
   type World,
 } from "@durable/core";
+import type { HostOptions } from "@durable/core/types";
 import { systemWorld } from "@durable/core/storage";
 import { aesGcm } from "@durable/core/encryption";
 import { secret, tokenOf } from "../../support/behaviour-lab.ts";

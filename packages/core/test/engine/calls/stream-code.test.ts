@@ -1,4 +1,5 @@
-import { durable, type Context, type DurableError, type StreamOptions } from "@durable/core";
+import { durable, type Context, type DurableError } from "@durable/core";
+import type { StreamOptions } from "@durable/core/types";
 import { countingStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { kindsOf, lab, outputOf, pause, tokenOf } from "../../support/behaviour-lab.ts";

@@ -1,6 +1,7 @@
 /** Programs of an app, made up from a seed. Each operation makes sense wherever it stands, so that a list can be shortened. */
 
-import type { Missed, Overlap, RunStatus, StartOptions } from "@durable/core";
+import type { RunStatus, StartOptions } from "@durable/core";
+import type { Missed, Overlap } from "@durable/core/types";
 import { seeded, type Random } from "@durable/testing";
 import { flowNames, type FlowName, type Input } from "./flows.ts";
 

@@ -3,7 +3,8 @@
  * outcomes, entries, schedules.
  */
 
-import { createApp, DurableError, type App, type Entry, type Storage } from "@durable/core";
+import { createApp, DurableError, type App, type Storage } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { paced } from "./paced.ts";
 import { flowNames, flowsOf, type Weather } from "./flows.ts";

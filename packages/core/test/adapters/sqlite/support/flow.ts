@@ -1,7 +1,8 @@
 /** A workflow that two processes can both get hold of. What each of them does, it says. */
 
 import { existsSync, writeSync } from "node:fs";
-import { durable, type HostOptions, type Workflow } from "../../../../src/index.ts";
+import { durable, type Workflow } from "../../../../src/index.ts";
+import type { HostOptions } from "../../../../src/types.ts";
 
 /** Where a process stops until the file `go` exists; `nowhere` for one that is in no way hindered. */
 export type Place = "step" | "between" | "end" | "nowhere";

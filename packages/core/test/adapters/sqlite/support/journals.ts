@@ -4,7 +4,8 @@
  */
 
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
-import { MemoryStorage, type HostOptions, type Storage } from "../../../../src/index.ts";
+import { MemoryStorage, type Storage } from "../../../../src/index.ts";
+import type { HostOptions } from "../../../../src/types.ts";
 import { SqliteStorage } from "../../../../src/adapters/sqlite/index.ts";
 import { appOf, driveAll } from "./drive.ts";
 import { planFlow, plannedRuns } from "./plans.ts";

@@ -3,13 +3,8 @@
  * follows from run and key alone, so that any storage, and any number of drivers and deaths, must give the same.
  */
 
-import {
-  durable,
-  type Context,
-  type ForkOptions,
-  type HostOptions,
-  type Workflow,
-} from "../../../../src/index.ts";
+import { durable, type Context, type ForkOptions, type Workflow } from "../../../../src/index.ts";
+import type { HostOptions } from "../../../../src/types.ts";
 import { seeded } from "./samples.ts";
 
 export type Plan =
