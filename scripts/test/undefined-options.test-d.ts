@@ -75,7 +75,7 @@ import type {
   WorkerPurge,
 } from "@durable/core/types";
 import type { Hooks } from "@durable/core/hooks";
-import type { PlanOptions } from "@durable/core/inspect";
+import type { PlanOptions, SpendOptions } from "@durable/core/inspect";
 import type { BucketQuery, RemoteOptions } from "@durable/core/remote";
 import type { StoredScheduleQuery } from "@durable/core/storage";
 import type { AesGcmOptions } from "@durable/core/encryption";
@@ -163,6 +163,7 @@ interface Listed {
     ParallelOptions,
     PauseOptions,
     PlanOptions,
+    SpendOptions,
     ReadOptions,
     ReceiveOptions,
     RecordOptions,

@@ -41,16 +41,23 @@ export interface ModelOptions {
   readonly retryAfterPartial?: boolean | undefined;
   /** How fast a recorded stream is replayed; at once by default. */
   readonly pace?: "instant" | "recorded" | undefined;
+  /**
+   * For what the calls are, in sums of many (`app.spend`): the name of an agent. By default what is asked of the model:
+   * `generate`, `stream`, `embed`.
+   */
+  readonly label?: string | undefined;
 }
 
 /** A misspelt option would be ignored in silence. */
 export function checkedModelOptions(options: ModelOptions | undefined, where: string): ModelOptions {
-  assertOptions(options, "match onChange retry retryAfterPartial pace", where);
+  assertOptions(options, "match onChange retry retryAfterPartial pace label", where);
   return options ?? {};
 }
 
 export interface Call {
   readonly name: string;
+  /** For what it is, in sums of usage. */
+  readonly label: string | undefined;
   /** The name was made from the question. */
   readonly hashed: boolean;
   readonly model: ModelId;
@@ -84,6 +91,7 @@ export function callOf(
   let question: Question | null = null;
   return {
     name,
+    label: options.label ?? (hashed ? kind : undefined),
     hashed,
     model,
     params,

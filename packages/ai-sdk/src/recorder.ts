@@ -16,6 +16,8 @@ export interface RecorderOptions {
   readonly signal: AbortSignal | undefined;
   /** The call of a model that is recorded. */
   readonly call?: Call;
+  /** For what it is, in sums of usage; that of the call by default. */
+  readonly label?: string;
 }
 
 export interface Recorder {
@@ -47,10 +49,11 @@ function contextRecorder(ctx: Context): Recorder {
     step: <T>(name: string, work: (info: StepInfo) => Promise<T>, { retry, call }: RecorderOptions) =>
       ctx.step(name, work as (info: StepInfo) => unknown, {
         retry,
+        label: call?.label,
         ...changeOf(ctx, call),
       }) as Promise<T>,
     stream: (name, producer, { retry, call }) =>
-      ctx.stream(name, producer, { retry, ...changeOf(ctx, call) }),
+      ctx.stream(name, producer, { retry, label: call?.label, ...changeOf(ctx, call) }),
   };
 }
 
@@ -76,16 +79,16 @@ class JournalRecorder implements Recorder {
   }
 
   step<T>(name: string, work: (info: StepInfo) => Promise<T>, options: RecorderOptions): Promise<T> {
-    const { signal } = options;
+    const { signal, call, label = call?.label } = options;
     return this.#attempted(name, options, (key) =>
-      this.#journal.record(key, work as (info: StepInfo) => Promise<unknown>, { signal }),
+      this.#journal.record(key, work as (info: StepInfo) => Promise<unknown>, { signal, label }),
     ) as Promise<T>;
   }
 
   stream<T>(name: string, producer: (info: StepInfo) => Chunks<T>, options: RecorderOptions): Promise<T[]> {
-    const { signal } = options;
+    const { signal, call, label = call?.label } = options;
     return this.#attempted(name, options, (key) =>
-      all(this.#journal.recordStream(key, producer, { signal })),
+      all(this.#journal.recordStream(key, producer, { signal, label })),
     );
   }
 

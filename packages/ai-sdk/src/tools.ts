@@ -162,7 +162,7 @@ async function asStep(call: Called, execute: (info: StepInfo) => unknown): Promi
   const { retry = false, timeout, onUncertain } = call.options;
   if (isJournal(on)) {
     const name = stepName(tool, toolCallId, fingerprint(plain(input) ?? null, tool).slice(0, 8));
-    return recorderOf(on).step(name, work, { retry, signal: abortSignal });
+    return recorderOf(on).step(name, work, { retry, signal: abortSignal, label: tool });
   }
   const attempt = async (info: StepInfo): Promise<unknown> => {
     try {
@@ -172,7 +172,7 @@ async function asStep(call: Called, execute: (info: StepInfo) => unknown): Promi
     }
   };
   try {
-    const options = { retry, timeout, onUncertain, input: plain(input) ?? null };
+    const options = { retry, timeout, onUncertain, label: tool, input: plain(input) ?? null };
     return await on.step(stepName(tool, toolCallId), attempt, options);
   } catch (error) {
     // The model gets the tool's own error, without the step and the run.

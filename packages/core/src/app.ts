@@ -15,6 +15,7 @@ import { type CancelOptions, deleteById } from "./runs/tree.ts";
 import { byId } from "./runs/lookup.ts";
 import { type Purged, type PurgeOptions, purge } from "./runs/purge.ts";
 import { send, type SendOptions, type SendResult } from "./runs/send.ts";
+import { type Spending, type SpendOptions, spendBy } from "./inspect/spend.ts";
 import { type Sweep, type SweepOptions, sweep } from "./inspect/sweep.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
@@ -164,6 +165,11 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
    */
   purge(options: PurgeOptions): Promise<Purged>;
   /**
+   * What the runs of the storage used and cost, also those that were deleted since. Reads heads, and no journal.
+   * @example const { cost, rows } = await app.spend({ by: "model", since: new Date("2026-11-01") });
+   */
+  spend(options: SpendOptions): Promise<Spending>;
+  /**
    * Unbinds the workflows, so that another app can bind them, and forgets parked runs that are kept in memory. Runs that
    * are driven go on, and the storage stays open: stop workers before, and close a storage that you made after.
    */
@@ -220,6 +226,7 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
       return sweep(host, schedules, { workflow, options: given });
     },
     purge: (given) => purge(host, given),
+    spend: async (given) => spendBy(host, given),
     close: async () => {
       for (const binding of bound) binding?.unbind(host);
       host.close();

@@ -23,6 +23,7 @@ export type {
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
 export { toMs } from "./values/duration.ts";
+export { spentOf, sumSpent, type SpentRow } from "./values/usage.ts";
 export { assertOptions } from "./values/options.ts";
 export { fingerprint } from "./values/codec/fingerprint.ts";
 export {

@@ -21,6 +21,7 @@ import { limitFunctions } from "./sql/limits.ts";
 import { grants } from "./sql/grants.ts";
 import { readFunctions } from "./sql/read.ts";
 import { purgeFunctions } from "./sql/retention.ts";
+import { spentSums } from "./sql/spent.ts";
 import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 import { tagFunctions } from "./sql/tags.ts";
@@ -36,6 +37,7 @@ const parts: readonly Step[] = [
   appendFunctions,
   readFunctions,
   leaseFunctions,
+  spentSums,
   deleteFunctions,
   purgeFunctions,
   limitFunctions,

@@ -18,6 +18,7 @@ import type {
   ReadReply,
   ScheduleStore,
   SlotLimits,
+  SpentRow,
   StorageLimits,
   WorkflowPause,
 } from "@durable/core/storage";
@@ -42,6 +43,7 @@ import { isDriven, notedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
 import { takeTurnText } from "./sql/retention.ts";
+import { readSpent, readUsed, spentRow, spentText, usedText, type UsedRow } from "./sql/spent.ts";
 import { put } from "./text.ts";
 import { Watch } from "./watch.ts";
 
@@ -215,7 +217,17 @@ export class PostgresStorage implements Storage {
 
   delete(locator: string): Promise<void> {
     return this.#database.do(async () => {
-      await this.#database.rows(`SELECT ${this.#schema}.delete($1)`, [locator]);
+      const text = `SELECT ${this.#schema}.delete($1, $2, $3) AS done`;
+      for (let done = false; !done;) {
+        const [row] = await this.#database.rows<UsedRow>(readUsed(this.#schema), [locator]);
+        const used = row === undefined ? null : usedText(locator, row);
+        const [reply] = await this.#database.rows<{ done: boolean }>(text, [
+          locator,
+          row?.marks ?? null,
+          used,
+        ]);
+        done = reply?.done === true;
+      }
     });
   }
 
@@ -225,11 +237,18 @@ export class PostgresStorage implements Storage {
       heads.map(({ status }) => status),
       heads.map(({ createdAt }) => createdAt),
       heads.map(({ updatedAt }) => updatedAt),
+      spentText(heads),
     ];
     return this.#database.do(async () => {
-      const text = `SELECT * FROM ${this.#schema}.delete_unchanged($1, $2, $3, $4) AS d (locator)`;
+      const text = `SELECT * FROM ${this.#schema}.delete_unchanged($1, $2, $3, $4, $5) AS d (locator)`;
       return (await this.#database.rows<{ locator: string }>(text, columns)).map(({ locator }) => locator);
     });
+  }
+
+  spent(): Promise<readonly SpentRow[]> {
+    return this.#database.do(async () =>
+      (await this.#database.rows(readSpent(this.#schema), [])).map((row) => spentRow(row)),
+    );
   }
 
   takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {

@@ -164,6 +164,7 @@ export function optionalCalls(
   | "deleteUnchanged"
   | "takeTurn"
   | "giveBackSpace"
+  | "spent"
 > {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
@@ -187,6 +188,7 @@ export function optionalCalls(
     ...(takeTurn && {
       takeTurn: (name, owner, ttlMs) => perform("lease", () => takeTurn(name, owner, ttlMs)),
     }),
+    ...(storage.spent && { spent: storage.spent.bind(storage) }),
     ...(storage.giveBackSpace && { giveBackSpace: storage.giveBackSpace.bind(storage) }),
     ...(storage.finds && { finds: true }),
     ...(schedules && {

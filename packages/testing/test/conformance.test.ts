@@ -30,6 +30,7 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
     changed: (locator, length, signal) => good.changed(locator, length, signal),
     claim: (request) => good.claim(request),
     deleteUnchanged: (heads) => good.deleteUnchanged(heads),
+    spent: () => good.spent(),
     takeTurn: (name, owner, ttlMs) => good.takeTurn(name, owner, ttlMs),
     whenDue: (workflow, signal) => good.whenDue?.(workflow, signal) ?? Promise.resolve(),
     schedules: good.schedules,

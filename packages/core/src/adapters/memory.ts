@@ -8,6 +8,7 @@
  */
 
 import type { DurableError } from "../values/errors.ts";
+import { spentOf, sumSpent, type SpentRow } from "../values/usage.ts";
 import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
 import type { ScheduleStore } from "../ports/schedules.ts";
 import type {
@@ -67,6 +68,7 @@ export class MemoryStorage implements Storage {
   readonly #blobs = new MemoryBlobs();
   readonly #watchers = new Watchers();
   readonly #turns = new Map<string, Turn>();
+  #spent: readonly SpentRow[] = [];
   readonly #now: () => number;
   readonly #due: DueWatch;
   /**
@@ -302,6 +304,10 @@ export class MemoryStorage implements Storage {
     return Promise.resolve(deleted.map(({ locator }) => locator));
   }
 
+  spent(): Promise<readonly SpentRow[]> {
+    return Promise.resolve(this.#spent);
+  }
+
   takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
     const now = this.#now();
     return Promise.resolve(takeTurn(this.#turns, { name, owner, until: now + ttlMs }, now));
@@ -309,6 +315,7 @@ export class MemoryStorage implements Storage {
 
   delete(locator: string): Promise<void> {
     const hidden = this.#runs.get(locator);
+    if (hidden?.deleted === false) this.#spent = sumSpent([...this.#spent, ...spentOf(hidden.head)]);
     if (hidden !== undefined) this.#wanting.place(Object.assign(hidden, { deleted: true, note: null }));
     const candidates = [locator];
     for (const candidate of candidates) {

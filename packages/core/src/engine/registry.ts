@@ -57,6 +57,8 @@ export interface Asked {
   readonly byContent?: ByContent | undefined;
   /** What it does, if a rename can be known by the source text. */
   readonly work?: ((info: never) => unknown) | undefined;
+  /** For what its usage is, in sums of many calls. */
+  readonly label?: string | undefined;
   /** The engine makes the call, not the workflow. */
   readonly own?: true;
 }

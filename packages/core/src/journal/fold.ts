@@ -50,7 +50,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   summary.status = isPaused ? "paused" : waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   if ("usage" in fact && fact.usage !== undefined)
-    summary.usage = addUsage(summary.usage, fact.usage, { day: dayOf(at), label: nameOf(fact.key) });
+    summary.usage = addUsage(summary.usage, fact.usage, { day: dayOf(at), step: nameOf(fact.key) });
   switch (fact.kind) {
     case "run.started":
     case "run.forked":

@@ -4,7 +4,7 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
-import type { UsageRow } from "../values/usage.ts";
+import type { SpentRow, UsageRow } from "../values/usage.ts";
 import type { ScheduleStore } from "./schedules.ts";
 
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
@@ -348,6 +348,11 @@ export interface Storage {
    * the storage has such. Without it, runs are read and deleted one by one.
    */
   deleteUnchanged?(heads: readonly RunHead[]): Promise<readonly string[]>;
+  /**
+   * What deleted runs used: one sum per day, workflow, model and provider, which the commit that hides a run adds to.
+   * Without it, what a run used is forgotten with the run.
+   */
+  spent?(): Promise<readonly SpentRow[]>;
   /**
    * Gives the space of deleted runs back, as far as that is possible without keeping others from their work.
    * Without it, the storage uses that space again or needs none of this.

@@ -50,6 +50,8 @@ export interface RecordOptions {
   readonly input?: unknown;
   /** Passed on to the work. */
   readonly signal?: AbortSignal | undefined;
+  /** For what its usage is, in sums of many calls; the key by default. */
+  readonly label?: string | undefined;
 }
 
 interface Queued {
@@ -64,7 +66,7 @@ interface Working {
 }
 
 type Kind = "step" | "stream";
-const recordOptions = "input signal schema";
+const recordOptions = "input signal schema label";
 type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
 
 /**
@@ -155,7 +157,7 @@ export class Journal {
     const known = this.#streams.get(key);
     if (known !== undefined && !known.failed) return known.read() as RecordedStream<T>;
     const where = `stream "${key}" of journal ${this.id}`;
-    const meter = new Meter(where, this.#journal.prices);
+    const meter = new Meter(where, this.#journal.prices, options.label);
     const attempt = (this.#replay.record(key)?.attempt ?? 0) + 1;
     const recording = new Recording(
       { key, input, meter, info: this.#info(key, { attempt, meter }, options) },
@@ -196,7 +198,7 @@ export class Journal {
     const attempt = (this.#replay.record(key)?.failures ?? 0) + 1;
     const startedAt = this.#host.world.now();
     const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
-    const meter = new Meter(where, this.#journal.prices);
+    const meter = new Meter(where, this.#journal.prices, options.label);
     let value: Json;
     try {
       const info = this.#info(key, { attempt, meter }, options);

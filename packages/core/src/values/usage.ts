@@ -31,6 +31,8 @@ export interface Usage {
   readonly cacheWriteTokens?: number | undefined;
   /** Output tokens that are not part of the visible answer. */
   readonly reasoningTokens?: number | undefined;
+  /** For what, in sums of many calls; the `label` of the step by default, or else its name. */
+  readonly label?: string | undefined;
   /**
    * What it cost, in the currency of the `prices` of the app, when it was recorded; missing when the price was not known. An
    * amount that is given is kept.
@@ -45,8 +47,15 @@ export interface Usage {
 export interface UsageRow extends Usage {
   /** In UTC: `2026-11-18`. */
   readonly day: string;
-  /** The name of the step, without its number. */
+  /** The label of the step, or else its name, without its number. */
   readonly label: string;
+}
+
+/** What deleted runs of a workflow used of a model on one day. */
+export interface SpentRow extends Usage {
+  /** In UTC: `2026-11-18`. */
+  readonly day: string;
+  readonly workflow: string;
 }
 
 /** How many models one attempt may use. */
@@ -62,12 +71,34 @@ const counts = [
 
 /** One sum per model and provider, of the known fields. */
 export function sumUsage(usages: readonly Usage[]): Usage[] {
+  return sumOver(usages, ["model", "provider"]);
+}
+
+/** Sums that no longer say for which label. */
+export function sumSpent(rows: readonly SpentRow[]): SpentRow[] {
+  return sumOver(rows, ["day", "workflow", "model", "provider"]) as SpentRow[];
+}
+
+/** What a run used, as it is kept once the run is gone. */
+export function spentOf({ workflow, usage = [] }: Metered): SpentRow[] {
+  return sumSpent(usage.map((row) => ({ ...row, workflow })));
+}
+
+interface Metered {
+  readonly workflow: string;
+  readonly usage?: readonly UsageRow[];
+}
+
+/** One sum for each set of rows that agree in these fields. */
+function sumOver<Row extends Usage>(
+  rows: readonly Row[],
+  fields: readonly (keyof SpentRow | "label")[],
+): Usage[] {
   const sums = new Map<string, Usage>();
-  for (const usage of usages) {
-    const { model, provider } = usage;
-    const id = JSON.stringify([model, provider]);
-    const none: Usage = { model, ...(provider === undefined ? {} : { provider }), ...nothing };
-    sums.set(id, plus(sums.get(id) ?? none, usage));
+  for (const row of rows) {
+    const named = Object.entries(row).filter(([name]) => (fields as readonly string[]).includes(name));
+    const id = JSON.stringify(fields.map((name) => (row as Partial<SpentRow>)[name]));
+    sums.set(id, plus(sums.get(id) ?? ({ ...Object.fromEntries(named), ...nothing } as Usage), row));
   }
   return [...sums.values()];
 }
@@ -92,11 +123,11 @@ const other = "other";
 export function addUsage(
   rows: readonly UsageRow[] = [],
   usages: readonly Usage[],
-  { day, label }: Pick<UsageRow, "day" | "label">,
+  { day, step }: { readonly day: string; readonly step: string },
 ): readonly UsageRow[] {
   const sums = [...rows];
   for (const usage of usages) {
-    const { model, provider } = usage;
+    const { model, provider, label = step } = usage;
     const exact = { day, label, model, ...(provider === undefined ? {} : { provider }) };
     const coarser = [exact, { ...exact, label: other }, { day, label: other, model: other }];
     const room = sums.length < most.labels ? 1 : sums.length < most.rows - 1 ? 2 : 3;
@@ -153,18 +184,22 @@ export class Meter {
   #used: readonly Usage[] = [];
   readonly #where: string;
   readonly #prices: Prices | undefined;
+  readonly #label: string | undefined;
 
-  constructor(where: string, prices: Prices | undefined) {
+  constructor(where: string, prices: Prices | undefined, label?: string) {
     this.#where = where;
     this.#prices = prices;
+    this.#label = label;
   }
 
   add(usage: Usage): void {
     const cost = usage.cost ?? costOf(usage, this.#prices) ?? undefined;
-    const used = sumUsage([...this.#used, { ...usage, cost }]);
+    const { label = this.#label } = usage;
+    const one = { ...usage, cost, ...(label !== undefined && { label }) };
+    const used = sumOver([...this.#used, one], ["model", "provider", "label"]);
     const fits =
       used.length <= mostModels &&
-      [usage.model, usage.provider ?? ""].every(isName) &&
+      [usage.model, usage.provider ?? "", label ?? ""].every(isName) &&
       usage.model !== "" &&
       counts.every((count) => isCount(usage[count] ?? 0)) &&
       (cost === undefined || (Number.isFinite(cost) && cost >= 0));

@@ -133,11 +133,11 @@ test("a fork has what it inherited apart, and a chapter goes on with the sums", 
 });
 
 test("a head has at most 32 rows; labels give way first, then models", () => {
-  let rows = addUsage([], [], { day: "d", label: "" });
+  let rows = addUsage([], [], { day: "d", step: "" });
   for (let n = 0; n < 200; n++)
     rows = addUsage(rows, [{ ...tokens(1), model: n < 100 ? "luna" : `m${n}`, cost: 1 }], {
       day: `d${n % 50 < 25 ? 1 : 2}`,
-      label: `l${n}`,
+      step: `l${n}`,
     });
   expect(rows).toHaveLength(32);
   expect(rows.reduce((sum, { inputTokens }) => sum + inputTokens, 0)).toBe(200);

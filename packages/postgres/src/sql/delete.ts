@@ -36,9 +36,9 @@ export const dropUnread = (schema: string): string => `  WHILE next <= cardinali
   IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs(names); END IF;
 `;
 
-/** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
+/** Hides a run with these marks; false when it has others. Removes it, and then its deleted ancestors, once no fork reads them. */
 const remove = (schema: string): string => `
-CREATE FUNCTION ${schema}.delete(of_locator text) RETURNS void
+CREATE FUNCTION ${schema}.delete(of_locator text, of_marks text, used text) RETURNS boolean
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   candidates bigint[];
@@ -46,10 +46,17 @@ DECLARE
   names text[] := '{}';
   next int := 1;
 BEGIN
-  UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
-    WHERE locator = of_locator;
   candidates := ARRAY(SELECT id FROM ${schema}.runs WHERE locator = of_locator FOR UPDATE);
-${dropUnread(schema)}END $$;
+  IF EXISTS (SELECT FROM ${schema}.runs r WHERE r.id = ANY (candidates) AND NOT r.deleted) THEN
+    IF EXISTS (SELECT FROM ${schema}.runs r WHERE r.id = ANY (candidates) AND r.marks IS DISTINCT FROM of_marks) THEN
+      RETURN false;
+    END IF;
+    IF used IS NOT NULL THEN PERFORM ${schema}.keep_spent(used, ARRAY[of_locator]); END IF;
+  END IF;
+  UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
+    WHERE id = ANY (candidates);
+${dropUnread(schema)}  RETURN true;
+END $$;
 `;
 
 /** Removes the batches before a position. If that is refused, returns the reason and the id of the run. */

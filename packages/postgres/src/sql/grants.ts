@@ -16,6 +16,7 @@ const rights: Readonly<Record<string, string>> = {
   blobs: "SELECT, INSERT, DELETE, UPDATE (name)",
   named: "SELECT, INSERT, DELETE",
   tags: "SELECT, INSERT, DELETE",
+  spent: "SELECT, INSERT, UPDATE",
   turns: "SELECT, INSERT, UPDATE",
   schedules: "SELECT, INSERT, UPDATE, DELETE",
   paused: "SELECT, INSERT, UPDATE, DELETE",

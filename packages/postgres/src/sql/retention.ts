@@ -10,7 +10,8 @@ import { dropUnread } from "./delete.ts";
 
 /** As `delete`, for those runs that are still as the caller saw them. */
 export const purgeFunctions = (schema: string): string => `
-CREATE FUNCTION ${schema}.delete_unchanged(locators text[], statuses text[], created float8[], updated float8[])
+CREATE FUNCTION ${schema}.delete_unchanged(locators text[], statuses text[], created float8[], updated float8[],
+  used text)
 RETURNS SETOF text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -25,6 +26,9 @@ BEGIN
     JOIN ${schema}.runs r ON r.locator = h.locator AND r.status = h.status AND r.created_at = h.created_at
       AND r.updated_at = h.updated_at AND NOT r.deleted);
   RETURN QUERY SELECT r.locator FROM ${schema}.runs r WHERE r.id = ANY (candidates);
+  IF used IS NOT NULL THEN
+    PERFORM ${schema}.keep_spent(used, ARRAY(SELECT r.locator FROM ${schema}.runs r WHERE r.id = ANY (candidates)));
+  END IF;
   UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
     WHERE id = ANY (candidates);
 ${dropUnread(schema)}END $$;

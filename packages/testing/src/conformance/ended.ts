@@ -4,8 +4,9 @@
  */
 
 import type { RunHead } from "@durable/core";
+import type { UsageRow } from "@durable/core/types";
 import { expect } from "vitest";
-import { request, type Checks, type Subject } from "./subject.ts";
+import { randomLocator, request, type Checks, type Subject } from "./subject.ts";
 
 type End = "completed" | "failed" | "cancelled";
 
@@ -185,6 +186,59 @@ export const endedChecks: Checks = {
     expect(blobs).toEqual({ shared: "the body", two: "two" });
     await deleteUnchanged(heads.slice(1));
     expect([await has("two"), await has("shared")]).toEqual([false, false]);
+  },
+
+  "what a deleted run used is kept once, by day, workflow and model": async (subject) => {
+    const spent = subject.optional("spent");
+    const { storage } = subject;
+    const workflow = `spent ${randomLocator()}`;
+    const unpriced = { day: "2026-11-18", provider: "p", inputTokens: 5, outputTokens: 2 };
+    const used = { ...unpriced, cost: 0.25 };
+    const rows: UsageRow[][] = [
+      [
+        { ...used, model: "a", label: "draft" },
+        { ...used, model: "a", label: "check", cachedInputTokens: 3 },
+        { ...unpriced, model: "b\u0000\ud800", label: "draft" },
+      ],
+      [
+        { ...used, model: "a", label: "draft" },
+        { ...used, model: "b\u0000\ud800", label: "draft" },
+        { ...used, model: "a", label: "draft", day: "2026-11-19" },
+      ],
+      [{ ...used, model: "a", label: "draft" }],
+    ];
+    const heads: RunHead[] = [];
+    for (const usage of rows) {
+      const head = { ...(await subject.create({ workflow })), status: "completed" as const, wakeAt: null };
+      const marked = { ...head, usage, error: { code: "thrown", group: "\ud800" } };
+      await storage.append({ ...request(marked, 1), newMarks: true });
+      heads.push(marked);
+    }
+    const [first, second] = heads as [RunHead, RunHead];
+    const deleteUnchanged = storage.deleteUnchanged?.bind(storage);
+    await Promise.all([
+      storage.delete(first.locator),
+      deleteUnchanged?.([second]) ?? storage.delete(second.locator),
+    ]);
+    await Promise.all([
+      storage.delete(first.locator),
+      deleteUnchanged?.([second]),
+      storage.delete("unknown"),
+    ]);
+    const found = (await spent())
+      .filter((row) => row.workflow === workflow)
+      .toSorted((a, b) => (a.day + a.model < b.day + b.model ? -1 : 1));
+    expect(found).toEqual([
+      { ...used, workflow, model: "a", inputTokens: 15, outputTokens: 6, cost: 0.75, cachedInputTokens: 3 },
+      {
+        ...unpriced,
+        workflow,
+        model: expect.stringContaining("b") as string,
+        inputTokens: 10,
+        outputTokens: 4,
+      },
+      { ...used, workflow, model: "a", day: "2026-11-19" },
+    ]);
   },
 
   "giveBackSpace keeps everything that is stored": async (subject) => {

@@ -37,6 +37,7 @@ type OptionalMember =
   | "whenDue"
   | "deleteUnchanged"
   | "takeTurn"
+  | "spent"
   | "giveBackSpace"
   | "secret"
   | "close";

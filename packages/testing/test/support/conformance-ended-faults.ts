@@ -1,10 +1,12 @@
 /** Faults of storages in what purging needs, and the test that must find each. */
 
 import type { RunHead } from "@durable/core";
+import { spentOf, sumSpent, type SpentRow } from "@durable/core/storage";
 import type { Planted } from "./conformance-journal-faults.ts";
 
 const byEnd = "a list by end has runs that ended before a time, and no others";
 const unchanged = "deleteUnchanged deletes runs that are as they were listed, and says which";
+const spent = "what a deleted run used is kept once, by day, workflow and model";
 const turns = "takeTurn gives a turn to one owner at a time";
 
 export const endedFaults: readonly Planted[] = [
@@ -92,5 +94,25 @@ export const endedFaults: readonly Planted[] = [
     turns,
     "has one turn for all names",
     (good) => ({ takeTurn: (_name, owner, ttlMs) => good.takeTurn("purge", owner, ttlMs) }),
+  ],
+  [spent, "forgets what deleted runs used", () => ({ spent: () => Promise.resolve([]) })],
+  [
+    spent,
+    "counts a run again that was deleted before",
+    (good) => {
+      const again: SpentRow[] = [];
+      return {
+        delete: async (locator) => {
+          again.push(...(await good.list({ limit: 1_000 })).runs.filter((head) => head.locator === locator).flatMap((head) => spentOf(head)));
+          await good.delete(locator);
+        },
+        spent: async () => sumSpent([...(await good.spent()), ...again]),
+      };
+    },
+  ],
+  [
+    spent,
+    "takes an unknown cost for none",
+    (good) => ({ spent: async () => (await good.spent()).map((row) => ({ cost: 0, ...row })) }),
   ],
 ];

@@ -2,6 +2,7 @@
 
 import { isUnchanged } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
+import { spentOf, sumSpent, type SpentRow } from "../../values/usage.ts";
 import { headOf, type Row, type Statements, type Value } from "./statements.ts";
 import { checkRun, headSum } from "./sums.ts";
 
@@ -36,6 +37,22 @@ function hide(sql: Statements, locator: string, path: string): void {
   const run = sql.run.get(locator) as Row | undefined;
   if (run === undefined) return;
   checkRun(run, path);
+  if (run["deleted"] === 0) keepSpent(sql, headOf(run));
   const fold = [run["status"] as Value, null, run["updated_at"] as Value, run["steps"] as Value];
   sql.hide.run(headSum(locator, fold, { length: Number(run["length"]), deleted: true }), locator);
+}
+
+/** What deleted runs used. */
+export function spentRows(sql: Statements): SpentRow[] {
+  return (sql.spent.all() as Row[]).map(({ row }) => JSON.parse(String(row)) as SpentRow);
+}
+
+/** Adds what a run used to the sums of deleted runs. */
+function keepSpent(sql: Statements, head: RunHead): void {
+  for (const row of spentOf(head)) {
+    const { day, workflow, model, provider = "" } = row;
+    const before = (sql.spentRow.get(day, workflow, model, provider) as Row | undefined)?.["row"];
+    const known = before === undefined ? [] : [JSON.parse(String(before)) as SpentRow];
+    sql.keepSpent.run(day, workflow, model, provider, JSON.stringify(sumSpent([...known, row])[0]));
+  }
 }

@@ -151,7 +151,7 @@ const tags = `CREATE TABLE tags (
    CREATE TRIGGER runs_gone_untagged AFTER DELETE ON runs WHEN OLD.tags IS NOT NULL
      BEGIN DELETE FROM tags WHERE (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags)); END;`;
 
-/** What is not part of a run: schedules, pauses of workflows, and who purges. */
+/** What is not part of a run: schedules, pauses of workflows, who purges, and what deleted runs used. */
 const others = `CREATE TABLE schedules (
      name TEXT NOT NULL PRIMARY KEY,
      workflow TEXT NOT NULL,
@@ -170,6 +170,14 @@ const others = `CREATE TABLE schedules (
      name TEXT PRIMARY KEY,
      owner TEXT NOT NULL,
      until REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE spent (
+     day TEXT NOT NULL,
+     workflow TEXT NOT NULL,
+     model TEXT NOT NULL,
+     provider TEXT NOT NULL,
+     row TEXT NOT NULL,
+     PRIMARY KEY (day, workflow, model, provider)
    ) STRICT, WITHOUT ROWID;`;
 
 /** The first step makes all tables of an empty file, and step n brings version n + 2 to n + 3. Released steps never change. */

@@ -125,6 +125,13 @@ function leasing(database: DatabaseSync) {
       `INSERT INTO turns (name, owner, until) VALUES (?, ?, ?) ON CONFLICT (name)
          DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE owner = excluded.owner OR until <= ?`,
     ),
+    spent: database.prepare("SELECT row FROM spent ORDER BY day, workflow, model, provider"),
+    spentRow: database.prepare(
+      "SELECT row FROM spent WHERE day = ? AND workflow = ? AND model = ? AND provider = ?",
+    ),
+    keepSpent: database.prepare(
+      "INSERT OR REPLACE INTO spent (day, workflow, model, provider, row) VALUES (?, ?, ?, ?, ?)",
+    ),
     dropReader: database.prepare("DELETE FROM readers WHERE ancestor = ? AND reader = ?"),
     dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
     drop: database.prepare("DELETE FROM runs WHERE locator = ?"),

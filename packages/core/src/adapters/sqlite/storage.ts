@@ -41,7 +41,8 @@ import { FileIdentity } from "./identity.ts";
 import { leaseRun } from "./leases.ts";
 import { openDatabase } from "./open.ts";
 import { readRun } from "./reading.ts";
-import { deleteRun, deleteUnchanged } from "./removal.ts";
+import { deleteRun, deleteUnchanged, spentRows } from "./removal.ts";
+import type { SpentRow } from "../../values/usage.ts";
 import { Space, type Compacted, type CompactOptions } from "./space.ts";
 import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
@@ -230,6 +231,10 @@ export class SqliteStorage implements Storage {
 
   deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
     return this.#write(() => deleteUnchanged(this.#sql, heads, this.path));
+  }
+
+  spent(): Promise<readonly SpentRow[]> {
+    return this.#read(() => spentRows(this.#sql));
   }
 
   takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {

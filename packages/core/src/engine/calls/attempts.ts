@@ -136,9 +136,9 @@ export class Attempts {
   }
 
   async #attempt(attempt: number): Promise<Info["used"]> {
-    const { key, scope } = this.#call;
+    const { scope } = this.#call;
     const attempted = this.attempted(attempt);
-    const info = new Info(this.#engine, key, attempt, scope);
+    const info = new Info(this.#engine, this.#call, attempt);
     const { timeoutMs } = this.#parts;
     const shown = this.#engine.options.shows?.(
       this.#ofStream ? "stream" : "step",
@@ -242,6 +242,7 @@ export class Info implements StepInfo {
   readonly key: string;
   readonly #engine: Pick<CallEngine, "journal" | "world">;
   readonly #scope: Scope;
+  readonly #label: string | undefined;
   #own: Scope | null = null;
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
@@ -251,11 +252,16 @@ export class Info implements StepInfo {
   /** The last words of a stream. */
   said = "";
 
-  constructor(engine: Pick<CallEngine, "journal" | "world">, key: string, attempt: number, scope: Scope) {
+  constructor(
+    engine: Pick<CallEngine, "journal" | "world">,
+    { key, scope, entered }: Pick<Call, "key" | "scope" | "entered">,
+    attempt: number,
+  ) {
     this.#engine = engine;
     this.key = key;
     this.attempt = attempt;
     this.#scope = scope;
+    this.#label = entered.asked?.label;
   }
 
   get signal(): AbortSignal {
@@ -270,7 +276,7 @@ export class Info implements StepInfo {
 
   get meter(): (usage: Usage) => void {
     const { runId, prices } = this.#engine.journal;
-    this.#meter ??= new Meter(`"${this.key}" of run ${runId}`, prices);
+    this.#meter ??= new Meter(`"${this.key}" of run ${runId}`, prices, this.#label);
     return this.#meter.add.bind(this.#meter);
   }
 

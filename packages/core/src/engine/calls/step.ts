@@ -61,11 +61,13 @@ export interface StepOptions {
    * quota has room. Each attempt counts.
    */
   readonly quota?: StepQuota | undefined;
+  /** For what its usage is, in sums of many calls (`app.spend`): for names that contain an id. The name by default. */
+  readonly label?: string | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent compensate quota";
+const known = "retry timeout input schema was onUncertain byContent compensate quota label";
 
 export function step(
   engine: CallEngine,
@@ -86,11 +88,11 @@ export function step(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { schema, byContent, compensate } = options;
+  const { schema, byContent, compensate, was, label } = options;
   if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
   // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
   const onUncertain = checkedMode(mode ?? (compensate && "retry"), where);
-  const entered = engine.enter({ scope, kind: "step", name, input, was: options.was, byContent, work });
+  const entered = engine.enter({ scope, kind: "step", name, input, was, byContent, work, label });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
   const { quota } = options;
@@ -241,7 +243,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   #settleUncertain({ starts, started }: KeyRecord, mode: OnUncertain): void {
     this.#begun = starts;
     if (mode === "retry") return this.#prepare();
-    const info = new Info(this.engine, this.key, this.#nextAttempt, this.scope);
+    const info = new Info(this.engine, this, this.#nextAttempt);
     const uncertain = uncertainOf(info, started ?? 0);
     if (mode === "suspend") {
       const asked = openQuestion(this.engine, this.scope, {

@@ -43,12 +43,14 @@ export interface StreamOptions {
    * new work.
    */
   readonly was?: string | null | undefined;
+  /** For what its usage is, in sums of many calls (`app.spend`); the name by default. */
+  readonly label?: string | undefined;
 }
 
 /** With what adapters give: for a name that comes from the content of the work, what to do when that was changed. */
 type AnyStreamOptions = StreamOptions & { readonly byContent?: ByContent | undefined };
 
-const known = "retry timeout input was byContent";
+const known = "retry timeout input was byContent label";
 
 export function stream(
   engine: CallEngine,
@@ -64,8 +66,8 @@ export function stream(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { was, byContent } = options;
-  const entered = engine.enter({ scope, kind: "stream", name, input, was, byContent, work: producer });
+  const { was, byContent, label } = options;
+  const entered = engine.enter({ scope, kind: "stream", name, input, was, byContent, work: producer, label });
   if (entered === null) return pending();
   const parts = { scope, name, producer, entered, policy, timeoutMs, input };
   return new StreamCall(engine, parts).promise;

@@ -1,0 +1,225 @@
+/** Programs that spend, made up by chance, and a provider that keeps its own books. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  createApp,
+  durable,
+  FatalError,
+  type App,
+  type Context,
+  type Storage,
+  type Workflow,
+} from "@durable/core";
+import { seeded, virtualWorld, type VirtualWorld } from "@durable/testing";
+import { durableModel, durableTools } from "../../src/index.ts";
+import { asked, fakeModel, finish, words, type FakeModel } from "./fake-model.ts";
+import { latest } from "./versions.ts";
+
+export type By = "day" | "model" | "workflow" | "label" | "tag";
+
+/** What the provider would bill. */
+export interface Billed {
+  readonly model: string;
+  readonly day: string;
+  readonly workflow: string;
+  readonly label: string;
+  readonly tag: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** What a program does, one after the other. */
+interface Call {
+  readonly kind: "ask" | "stream" | "draft" | "research" | "flaky";
+  readonly model: number;
+  readonly label: string;
+}
+
+type Act =
+  | Call
+  | { readonly kind: "together" | "child"; readonly acts: readonly Act[] }
+  | { readonly kind: "sleep" | "fails" };
+
+interface Plan {
+  readonly acts: readonly Act[];
+  readonly tag: string;
+  /** Whether it is retried after it failed, and whether it is forked at the end. */
+  readonly retries: boolean;
+  readonly forks: boolean;
+}
+
+export const prices = { "model-0": { input: 2, output: 8 }, "model-1": { input: 1, output: 3 } };
+
+type Random = ReturnType<typeof seeded>;
+
+function actOf(random: Random, depth: number): Act {
+  const simple = ["ask", "stream", "draft", "research", "flaky"] as const;
+  const kinds = depth === 0 ? simple : ([...simple, "sleep", "fails", "together", "child"] as const);
+  const kind = random.pick(kinds);
+  if (kind === "sleep" || kind === "fails") return { kind };
+  if (kind === "together" || kind === "child")
+    return { kind, acts: Array.from({ length: random.between(1, 3) }, () => actOf(random, depth - 1)) };
+  const model = random.between(0, 2);
+  return { kind, model, label: kind === "research" ? `research${model}` : `${kind}${model}` };
+}
+
+function planOf(random: Random): Plan {
+  return {
+    acts: Array.from({ length: random.between(1, 5) }, () => actOf(random, 2)),
+    tag: random.pick(["red", "blue", ""]),
+    retries: random.between(0, 2) > 0,
+    forks: random.between(0, 2) === 0,
+  };
+}
+
+export class Spenders {
+  readonly billed: Billed[] = [];
+  readonly app: App;
+  readonly #world: VirtualWorld;
+  readonly #random: Random;
+  readonly #models: readonly FakeModel[];
+  readonly #failed = new Set<string>();
+  readonly #parent: Workflow<Plan, void>;
+  readonly #child: Workflow<Plan, void>;
+
+  constructor(seed: number, storage: Storage) {
+    this.#random = seeded(seed);
+    this.#world = virtualWorld({ start: Date.parse("2026-03-01T15:00:00Z") });
+    this.#models = [0, 1, 2].map((n) => this.#model(`model-${n}`));
+    this.#child = durable("inner", (ctx, plan: Plan) => this.#perform(ctx, plan, "inner", plan.acts));
+    this.#parent = durable("outer", (ctx, plan: Plan) => this.#perform(ctx, plan, "outer", plan.acts), {
+      tags: ({ tag }) => (tag === "" ? {} : { team: tag }),
+    });
+    this.app = createApp({
+      workflows: [this.#parent, this.#child],
+      storage,
+      world: this.#world,
+      prices,
+      patience: "30 days",
+      bind: false,
+    });
+  }
+
+  /** Runs a program, retries it where it failed, and forks it. */
+  async play(id: string): Promise<void> {
+    const plan = planOf(this.#random);
+    await this.#world.run(this.#settled(id, plan));
+  }
+
+  async #settled(id: string, plan: Plan): Promise<void> {
+    const first = await this.app.run(this.#parent, plan, { id });
+    const run = this.app.get(id);
+    if (first.status === "failed" && plan.retries) {
+      await run.retry();
+      await this.app.advance(id);
+    }
+    if (!plan.forks) return;
+    const keys = (await run.entries()).flatMap((entry) =>
+      entry.kind === "step.completed" ? [entry.key] : [],
+    );
+    const from = keys.find((key) => !key.includes("/"));
+    if (from === undefined) return;
+    const fork = await this.app.fork(this.#parent, id, { from, id: `${id}-fork` });
+    await fork.result().catch(() => {});
+  }
+
+  /** The sums of the provider. */
+  bill(by: By): Map<string, { inputTokens: number; outputTokens: number; cost: number | null }> {
+    const sums = new Map<string, { inputTokens: number; outputTokens: number; cost: number | null }>();
+    for (const { inputTokens, outputTokens, ...about } of this.billed) {
+      const sum = sums.get(about[by]) ?? { inputTokens: 0, outputTokens: 0, cost: 0 };
+      const price = (prices as Record<string, { input: number; output: number }>)[about.model];
+      const cost = price && (inputTokens * price.input + outputTokens * price.output) / 1_000_000;
+      sums.set(about[by], {
+        inputTokens: sum.inputTokens + inputTokens,
+        outputTokens: sum.outputTokens + outputTokens,
+        cost: sum.cost === null || cost === undefined ? null : sum.cost + cost,
+      });
+    }
+    return sums;
+  }
+
+  #bill(about: string): { readonly inputTokens: number; readonly outputTokens: number } {
+    const counted = { inputTokens: this.#random.between(1, 900), outputTokens: this.#random.between(1, 90) };
+    const day = new Date(this.#world.now()).toISOString().slice(0, 10);
+    this.billed.push({ ...(JSON.parse(about) as Billed), day, ...counted });
+    return counted;
+  }
+
+  #model(modelId: string): FakeModel {
+    const used = (call: Parameters<typeof asked>[0]) => {
+      const { inputTokens: input, outputTokens: output } = this.#bill(asked(call));
+      return {
+        inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: output, text: output, reasoning: 0 },
+      };
+    };
+    const base = fakeModel(() => "said");
+    return {
+      ...base,
+      modelId,
+      doGenerate: async (call) => ({ ...(await base.doGenerate(call)), usage: used(call) }),
+      doStream: async (call) => {
+        const end = { ...finish(), usage: used(call) } as ReturnType<typeof finish>;
+        return { stream: (await fakeModel(() => words("a few words", [end])).doStream(call)).stream };
+      },
+    };
+  }
+
+  async #perform(ctx: Context, plan: Plan, workflow: string, acts: readonly Act[]): Promise<void> {
+    for (const act of acts) await this.#act(ctx, plan, workflow, act);
+  }
+
+  async #act(ctx: Context, plan: Plan, workflow: string, act: Act): Promise<unknown> {
+    if (act.kind === "sleep") return ctx.sleep("7 hours");
+    if (act.kind === "child") return ctx.child(this.#child, { ...plan, acts: act.acts });
+    if (act.kind === "together")
+      return ctx.parallel(act.acts.map((one) => (branch) => this.#act(branch, plan, workflow, one)));
+    if (act.kind === "fails")
+      return ctx.step("fails", () => {
+        // A run fails once: its retry, and its forks, go on.
+        const isFirst = !this.#failed.has(ctx.runId);
+        this.#failed.add(ctx.runId);
+        if (isFirst) throw new FatalError("not today");
+      });
+    return this.#call(ctx, act as Call, {
+      workflow,
+      tag: workflow === "inner" || plan.tag === "" ? "" : `team=${plan.tag}`,
+    });
+  }
+
+  async #call(
+    ctx: Context,
+    { kind, model, label }: Call,
+    where: Pick<Billed, "workflow" | "tag">,
+  ): Promise<unknown> {
+    const modelId = `model-${model}`;
+    const live = this.#models[model] as FakeModel;
+    const about = (as: string): string => JSON.stringify({ model: modelId, label: as, ...where });
+    const { ai } = latest;
+    if (kind === "ask") return ai.generateText({ model: durableModel(ctx, live), prompt: about("generate") });
+    if (kind === "stream")
+      return ai.streamText({ model: durableModel(ctx, live), prompt: about("stream") }).text;
+    if (kind === "research") {
+      const tools = durableTools(ctx, {
+        [label]: {
+          execute: async () =>
+            (await ai.generateText({ model: durableModel(live), prompt: about(label) })).text,
+        },
+      });
+      const tool = tools[label] as { execute: (input: unknown, given: object) => Promise<string> };
+      return tool.execute({}, { toolCallId: ctx.uuid(), messages: [] });
+    }
+    let tries = 0;
+    return ctx.step(
+      label,
+      async ({ meter, attempt }) => {
+        meter({ model: modelId, provider: "fake", ...this.#bill(about(label)) });
+        await delay(0);
+        if (kind === "flaky" && attempt === 1 && tries++ === 0) throw new Error("try again");
+        return "drafted";
+      },
+      { retry: { attempts: 2, delay: 10 } },
+    );
+  }
+}
