@@ -102,19 +102,16 @@ export class CallRegistry {
     const { scope, kind, name } = asked;
     const what = (): string => `A ${kind} of run ${this.#runId}`;
     let { key: own, count } = scope.key(name, what);
-    // A renamed step may have taken over the record of this name, so the next free count is used.
-    while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, what));
+    // A renamed step may have taken over the record of this name, or the record may be about words that no longer exist: then
+    // the next free count is used.
+    while (this.#replay.isCalled(own) || this.#isLost(own, asked))
+      ({ key: own, count } = scope.key(name, what));
     const key = this.#recordedKey(own, count, asked);
     // Equal content gives equal questions: they are numbered in the order in which they are asked.
     const isTimed = !inTurn && asked.byContent === undefined;
     if (isTimed && scope.flight(name, 0) > 0) return this.#foreign(key, name);
     const record = this.#replay.record(key);
-    if (
-      record !== undefined &&
-      (record.kind !== kind || (record.input !== asked.input && record.input !== null))
-    ) {
-      return this.#diverged(key, record, asked);
-    }
+    if (record !== undefined && isOther(record, asked)) return this.#diverged(key, record, asked);
     if (isTimed && !this.#foreignSeen) {
       this.#foreignSeen = true;
       this.#world.warn(foreignWarning(this.#runId, key));
@@ -251,6 +248,13 @@ export class CallRegistry {
     return false;
   }
 
+  /** The call differs from the record, because the stream that both act on said other words. */
+  #isLost(key: string, asked: Asked): boolean {
+    const record = this.#replay.record(key);
+    // What became of work that was begun must be settled first.
+    return record?.started === null && isOther(record, asked) && this.#replay.isLost(key);
+  }
+
   /** The new name wins if it is recorded; otherwise the record of the old name is taken over, count for count. */
   #recordedKey(own: string, count: number, { scope, was }: Asked): string {
     if (was === undefined || was === null || this.#replay.record(own) !== undefined) return own;
@@ -285,6 +289,11 @@ export class CallRegistry {
       { details: { key } },
     );
   }
+}
+
+/** The record is of another kind, or of other declared input. */
+function isOther(record: KeyRecord, { kind, input }: Asked): boolean {
+  return record.kind !== kind || (record.input !== input && record.input !== null);
 }
 
 /** Durations and branches are shown as they are; any other input is a fingerprint. */

@@ -6,7 +6,8 @@
  * replay.3. An answer that is recorded before its wait is held at once; any other settlement without a call is
  *     reported as uncalled, and held only when the engine calls `pass`.
  * replay.4. A record that was made while an attempt of a stream was under way, which was then lost or failed, does not show
- *     that the code was changed: the code may have acted on words that no longer exist.
+ *     that the code was changed: the code may have acted on words that no longer exist. So it may be left unused, its wait
+ *     may stay unreached, and a call of its name may declare other input.
  */
 
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
@@ -221,7 +222,7 @@ export class Replay {
   unclaimed(path: string): Settlement[] {
     return [...this.#held.values()].filter(
       ({ key, after, seq }) =>
-        this.rank(after) <= this.reached && pathOf(key) === path && !this.#isLost(key, seq),
+        this.rank(after) <= this.reached && pathOf(key) === path && !this.isLost(key, seq),
     );
   }
 
@@ -229,7 +230,7 @@ export class Replay {
   *unasked(path: string): Generator<readonly [key: string, record: KeyRecord]> {
     for (const key of this.#unasked) {
       const record = this.#records.get(key);
-      if (record !== undefined && pathOf(key) === path && !this.#isLost(key, record.seq)) yield [key, record];
+      if (record !== undefined && pathOf(key) === path && !this.isLost(key)) yield [key, record];
     }
   }
 
@@ -244,7 +245,8 @@ export class Replay {
     return this.#unasked.size === 0;
   }
 
-  #isLost(key: string, seq: number): boolean {
+  /** True for a record that answers words which no longer exist. */
+  isLost(key: string, seq = this.#records.get(key)?.seq ?? 0): boolean {
     const isIn = (path: string): boolean => path === "" || isWithin(key, path);
     if (this.#lost.some(({ path, from, to }) => from < seq && seq < to && isIn(path))) return true;
     for (const [stream, from] of this.#streaming) if (from < seq && isIn(pathOf(stream))) return true;

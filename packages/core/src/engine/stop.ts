@@ -207,7 +207,8 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   const [vanished] = unreachedWaits(run);
   if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, { ...finish, finished: true });
   const orphans = run.replay.orphans().filter((key) => !run.replay.isCalled(key) && !run.calls.isClosed(key));
-  if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
+  const unexplained = orphans.filter((key) => !run.replay.isLost(key));
+  if (unexplained.length > 0) run.world.warn(orphanWarning(runId, unexplained));
   const unawaited = run.calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
   const abandoned = run.calls.unfinished("step", "stream", "child", "spawn");

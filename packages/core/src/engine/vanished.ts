@@ -3,7 +3,8 @@
  *
  * vanished.1. A wait is not gone while the code may still come to it: through work, time or a wait that is new, or that was
  *     opened after the run had parked at it; or because it was opened after the code awaited something other than ctx.
- * vanished.2. Nothing is gone in a branch that has lost, and before what a retry or a fork allows to change.
+ * vanished.2. Nothing is gone in a branch that has lost, before what a retry or a fork allows to change, and where the wait
+ *     was opened for words of a stream that no longer exist.
  */
 
 import type { Entry } from "../journal/entry.ts";
@@ -19,7 +20,7 @@ type Opened = Entry & { kind: "suspend.opened" };
 
 interface Waiting {
   readonly journal: Pick<RunJournal, "loose" | "state">;
-  readonly replay: Pick<Replay, "isCalled" | "rank">;
+  readonly replay: Pick<Replay, "isCalled" | "isLost" | "rank">;
   readonly calls: Pick<CallRegistry, "isClosed">;
 }
 
@@ -31,7 +32,8 @@ export function unreachedWaits({ journal, replay, calls }: Waiting): {
   return journal.state
     .openWaits({ answered: true })
     .filter(
-      ({ opened: { key, seq } }) => seq > journal.loose && !replay.isCalled(key) && !calls.isClosed(key),
+      ({ opened: { key, seq } }) =>
+        seq > journal.loose && !replay.isCalled(key) && !replay.isLost(key) && !calls.isClosed(key),
     )
     .map(({ opened, answers }) => ({ opened, isAnswered: answers.length > 0 }));
 }
@@ -53,7 +55,7 @@ export function passedWait(run: Waiting, { scope, entered: { reached = 0 } }: Ca
 export function goneAtPark(
   run: Waiting & {
     readonly journal: Pick<RunJournal, "entries">;
-    readonly replay: Pick<Replay, "isCalled" | "rank" | "record" | "orphans">;
+    readonly replay: Pick<Replay, "isCalled" | "isLost" | "rank" | "record" | "orphans">;
     readonly calls: Pick<CallRegistry, "isClosed" | "mayReach" | "unfinished">;
   },
 ): Opened | null {

@@ -341,9 +341,28 @@ describe("currentContext", () => {
 });
 
 describe("replay.4 a stream that says other words in its next life", () => {
-  /** Asks about the first word while the stream goes on. */
-  const acts =
-    (said: string, turns: Turns, ends: boolean) =>
+  const flow = (body: (ctx: Context) => Promise<unknown>, over: Lab) =>
+    durable("flow", (ctx: Context) => body(ctx)).with({ ...over });
+
+  /** What a process that was killed has left. */
+  const left = async (body: (ctx: Context) => Promise<unknown>): Promise<{ next: Lab; kinds: string[] }> => {
+    const on = lab();
+    void flow(body, on).run(undefined, { id: "r" });
+    await on.world.advance(1_000);
+    const [head] = (await on.storage.list()).runs;
+    const { batches } = await on.storage.read(head!.locator);
+    const kinds = batches.flatMap((text) =>
+      (JSON.parse(text) as { entries: { kind: string }[] }).entries.map(({ kind }) => kind),
+    );
+    const next = lab();
+    for (const [position, batch] of batches.entries())
+      await next.storage.append({ locator: head!.locator, position, batch, head: { ...head!, wakeAt: 0 } });
+    return { next, kinds: kinds.slice(1) };
+  };
+
+  /** A stream that ends only if it may, and what is done about its first word. */
+  const hears =
+    (said: string, ends: boolean, then: (ctx: Context, word: string) => Promise<unknown>) =>
     async (ctx: Context): Promise<unknown> => {
       const heard = Promise.withResolvers<string>();
       const talk = ctx.stream("talk", async function* () {
@@ -351,28 +370,56 @@ describe("replay.4 a stream that says other words in its next life", () => {
         heard.resolve(said);
         if (!ends) await new Promise(() => {});
       });
-      return [await turns.step(ctx, await heard.promise), await talk];
+      // A recorded stream gives its words here.
+      void talk.then(([word = ""]) => heard.resolve(word));
+      return [await then(ctx, await heard.promise), await talk];
     };
 
+  test("a step about the words may declare other input: it runs, and is found in every later life", async () => {
+    const ran: string[] = [];
+    const say = (ctx: Context, word: string) =>
+      ctx.step("say", () => ran.push(word) && `said ${word}`, { input: word });
+    const { next, kinds } = await left(hears("one", false, say));
+    expect(kinds).toEqual(["stream.chunks", "step.completed"]);
+    const open = (ctx: Context) => hears("two", true, say)(ctx).then(() => ctx.suspend("more"));
+    for (const life of [2, 3]) {
+      const outcome = await next.world.run(flow(open, next).run(undefined, { id: "r" }));
+      expect([outcome.status, life]).toEqual(["suspended", life]);
+    }
+    expect(ran).toEqual(["one", "two"]);
+  });
+
+  test("a wait for the words may stay unreached, and unused results are no warning", async () => {
+    const ask = async (ctx: Context, word: string) => {
+      await ctx.step(`look at ${word}`, () => 1);
+      return word === "one" ? ctx.suspend("is one right?") : "fine";
+    };
+    const { next, kinds } = await left(hears("one", false, ask));
+    expect(kinds).toEqual(["stream.chunks", "step.completed", "suspend.opened"]);
+    const outcome = await next.world.run(flow(hears("two", true, ask), next).run(undefined, { id: "r" }));
+    expect(outcome).toMatchObject({ status: "completed", output: ["fine", ["two"]] });
+    expect(next.world.warnings.filter((text) => !text.includes("after awaiting"))).toEqual([]);
+  });
+
+  test("work that began, and whose outcome is unknown, is not passed over for other words", async () => {
+    const pay = (ctx: Context, word: string) =>
+      ctx.step("pay", () => (word === "one" ? new Promise(() => {}) : word), {
+        input: word,
+        onUncertain: "suspend",
+      });
+    const { next } = await left(hears("one", false, pay));
+    const outcome = await next.world.run(flow(hears("two", true, pay), next).run(undefined, { id: "r" }));
+    expect(outcome).toMatchObject({ status: "blocked", error: { code: "diverged" } });
+  });
+
   test("is not blocked, also when the second call was recorded before the first chunk", async () => {
-    const on = lab();
     const first = ask();
-    const flow = (body: (ctx: Context) => Promise<unknown>, over: Lab) =>
-      durable("flow", (ctx: Context) => body(ctx)).with({ ...over });
-    void flow(acts("one", first, false), on).run(undefined, { id: "r" });
-    await on.world.advance(1_000);
+    const { next, kinds } = await left(hears("one", false, (ctx, word) => first.step(ctx, word)));
     expect(first.ran).toEqual(["one"]);
-    const [head] = (await on.storage.list()).runs;
-    const { batches } = await on.storage.read(head!.locator);
-    const kinds = batches.flatMap((text) =>
-      (JSON.parse(text) as { entries: { kind: string }[] }).entries.map(({ kind }) => kind),
-    );
-    expect(kinds.slice(1)).toEqual(["stream.chunks", "step.completed"]);
-    const next = lab();
-    for (const [position, batch] of batches.entries())
-      await next.storage.append({ locator: head!.locator, position, batch, head: { ...head!, wakeAt: 0 } });
+    expect(kinds).toEqual(["stream.chunks", "step.completed"]);
     const turns = refuse();
-    const said = await next.world.run(flow(acts("two", turns, true), next).run(undefined, { id: "r" }));
+    const acts = hears("two", true, (ctx, word) => turns.step(ctx, word));
+    const said = await next.world.run(flow(acts, next).run(undefined, { id: "r" }));
     expect([said.status, turns.judged, turns.ran]).toEqual(["completed", [], ["two"]]);
   });
 });
