@@ -9,6 +9,7 @@ import type { SchemaResult } from "@durable/core/types";
 import { assertOptions, fingerprint } from "@durable/core/storage";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
+import { noteIds } from "./traps.ts";
 
 /** The answer of a person: `true`, `false`, or this object with a reason for the model. */
 export interface Approval {
@@ -104,6 +105,7 @@ export function durableApproval(
  */
 export function durableIds(ctx: Context): { readonly _internal: { readonly generateId: () => string } } {
   const drawn = ctx.uuid("ids of the AI SDK");
+  noteIds(ctx);
   let count = 0;
   return { _internal: { generateId: () => `${drawn}-${++count}` } };
 }

@@ -9,6 +9,7 @@ import { meter } from "./meter.ts";
 import { questionField, recordedQuestion } from "./on-change.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";
+import { noteCalls } from "./traps.ts";
 
 export async function recordCall(
   recorder: Recorder,
@@ -28,6 +29,7 @@ export async function recordCall(
     });
   try {
     const result = withoutQuestion(await recorder.step(name, work, { retry: options.retry, signal, call }));
+    if ("content" in result) noteCalls(result.content);
     return live === null ? result : withBodies(result, live);
   } catch (error) {
     abortAgain(signal, abortOf(error));

@@ -30,6 +30,7 @@ import { isJournal, placeNow, placed, type Place } from "./place.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
+import { warnOfDrawnIds, warnOfUnrecorded } from "./traps.ts";
 
 /** Options of one tool of `durableTools`. */
 export interface ToolOptions<Input = unknown> extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
@@ -117,13 +118,31 @@ export function durableTools<T extends Tools>(...args: readonly unknown[]): T {
     const run = isA("AsyncGeneratorFunction", execute) ? gradually : atOnce;
     const durable: Execute = (input, given) => {
       const place = placeNow(on);
-      if (place !== null) return run({ on: place, tool, execute: bound, input, given, options: own });
+      if (place !== null) {
+        if (!isJournal(place)) warnOfUnrecorded(place, tool, given);
+        return run({ on: place, tool, execute: bound, input, given, options: own });
+      }
       refuseWaits(tool, own, "it was called outside of one");
       return bound(input, given);
     };
-    return [tool, { ...definition, execute: durable }];
+    return [tool, { ...definition, ...approvalWatched(on, tool, definition), execute: durable }];
   });
   return Object.fromEntries(entries) as T;
+}
+
+type NeedsApproval = (...args: readonly unknown[]) => unknown;
+
+/** `needsApproval` of a tool, with a warning where the answer may not find its approval. */
+function approvalWatched(on: Place | null, tool: string, definition: object): object {
+  const { needsApproval } = definition as { readonly needsApproval?: boolean | NeedsApproval };
+  if (needsApproval === undefined || needsApproval === false) return {};
+  const watched = async (...args: readonly unknown[]): Promise<unknown> => {
+    const needs = needsApproval === true || (await needsApproval.apply(definition, args));
+    const place = placeNow(on);
+    if (needs === true && place !== null && !isJournal(place)) warnOfDrawnIds(place, tool);
+    return needs;
+  };
+  return { needsApproval: watched };
 }
 
 async function atOnce(call: Called): Promise<unknown> {

@@ -1,16 +1,7 @@
 /** Programs that act on the words of a stream while it is open. */
 
 import type { Context } from "@durable/core";
-import {
-  embed,
-  experimental_generateSpeech as generateSpeech,
-  generateText,
-  isStepCount,
-  Output,
-  smoothStream,
-  streamText,
-  tool,
-} from "ai";
+import { embed, generateSpeech, generateText, isStepCount, Output, smoothStream, streamText, tool } from "ai";
 import { z } from "zod";
 import { durableTools } from "../../src/index.ts";
 import type { Stage } from "./stage.ts";

@@ -8,6 +8,7 @@ export const differences = [
   "retry-error",
   "progress",
   "callback-order",
+  "text-ids",
 ] as const;
 
 export type DifferenceId = (typeof differences)[number];

@@ -111,6 +111,45 @@ export const stream: readonly Program[] = [
     },
   },
   {
+    name: "counted ids of text",
+    differs: [{ why: "text-ids", in: ["run"], without: ["textId"] }],
+    run: async ({ sdk, model }) => {
+      const parts = [
+        { type: "stream-start", warnings: [] },
+        { type: "text-start", id: "0" },
+        { type: "text-delta", id: "0", delta: "One" },
+        { type: "text-end", id: "0" },
+        { type: "finish" },
+      ];
+      const result = sdk.streamText({ model: model([{ parts }]), prompt });
+      const seen: object[] = [];
+      for await (const part of result.fullStream)
+        if (part.type.startsWith("text-"))
+          seen.push({ type: part.type, textId: (part as { id?: string }).id });
+      return seen;
+    },
+  },
+  {
+    name: "stopped by a transform",
+    run: (bench) => {
+      let words = 0;
+      return streamed(bench, {
+        model: bench.model([{ text: "It is warm today and it will be warm tomorrow." }]),
+        prompt,
+        experimental_transform: ({ stopStream }: { stopStream: () => void }) =>
+          new TransformStream<{ type: string }, unknown>({
+            transform: (chunk, to) => {
+              to.enqueue(chunk);
+              if (chunk.type !== "text-delta" || ++words < 3) return;
+              stopStream();
+              to.enqueue({ type: "finish-step", finishReason: "stop", usage: {}, response: {} });
+              to.enqueue({ type: "finish", finishReason: "stop", totalUsage: {} });
+            },
+          }),
+      });
+    },
+  },
+  {
     name: "smoothed by a transform",
     run: (bench) =>
       streamed(bench, {
