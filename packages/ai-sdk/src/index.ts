@@ -26,4 +26,5 @@ export {
   type ApprovalOptions,
   type ApprovalRequest,
 } from "./approval.ts";
+export { durableSteering, type DurableSteering, type Steering, type SteeringMessage } from "./steering.ts";
 export { usageOf, type CallSpend, type RunUsage, type StepUsage, type UsageOptions } from "./usage.ts";

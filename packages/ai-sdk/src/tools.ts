@@ -130,13 +130,13 @@ export function durableTools<T extends Tools>(...args: readonly unknown[]): T {
   return Object.fromEntries(entries) as T;
 }
 
-type NeedsApproval = (...args: readonly unknown[]) => unknown;
+type NeedsApproval = (...args: unknown[]) => unknown;
 
 /** `needsApproval` of a tool, with a warning where the answer may not find its approval. */
 function approvalWatched(on: Place | null, tool: string, definition: object): object {
   const { needsApproval } = definition as { readonly needsApproval?: boolean | NeedsApproval };
   if (needsApproval === undefined || needsApproval === false) return {};
-  const watched = async (...args: readonly unknown[]): Promise<unknown> => {
+  const watched = async (...args: unknown[]): Promise<unknown> => {
     const needs = needsApproval === true || (await needsApproval.apply(definition, args));
     const place = placeNow(on);
     if (needs === true && place !== null && !isJournal(place)) warnOfDrawnIds(place, tool);

@@ -1,6 +1,6 @@
 /**
- * Warnings of mistakes that show only in a later life of the run. What they go by is kept for this process alone, and only
- * the latest of it: a tool is called soon after the answer that asks for it.
+ * Warnings of mistakes that show only in a later life of the run. They go by the latest answers that this process has seen: a
+ * tool is called soon after the answer that asks for it.
  *
  * W1. A call of a tool is warned of when its turn has left no record: neither a recorded answer of this process nor the
  *     conversation that was passed in has its id.

@@ -26,7 +26,7 @@ const pay = (more: object = {}) =>
   tool({ inputSchema: z.object({}), execute: () => "receipt", ...more }) as ToolSet[string];
 
 /** What is warned of, in the first life and in the next. */
-async function warningsOf(body: (ctx: Context) => Promise<unknown>): Promise<[string[], string[]]> {
+async function warningsOf(body: (ctx: Context) => PromiseLike<unknown>): Promise<[string[], string[]]> {
   const storage = new MemoryStorage();
   const live = async (): Promise<string[]> => {
     const lines: string[] = [];
@@ -98,7 +98,7 @@ describe("needsApproval", () => {
   const asks = (ids: boolean, needsApproval: unknown) => {
     const model = payer();
     return async (ctx: Context) => {
-      const { content } = await streamText({
+      const { content } = streamText({
         model: durableModel(ctx, model),
         tools: durableTools(ctx, { pay: pay({ needsApproval }) }),
         prompt: "Pay.",

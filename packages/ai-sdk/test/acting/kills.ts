@@ -126,7 +126,7 @@ async function live(
 }
 
 /** What the dead process left, without its lease. */
-async function copied(storage: MemoryStorage): Promise<MemoryStorage> {
+export async function copied(storage: MemoryStorage): Promise<MemoryStorage> {
   const next = new MemoryStorage();
   const [head] = (await storage.list()).runs;
   if (head === undefined) return next;
