@@ -7,13 +7,14 @@ import type {
   Approval,
   ApprovalOptions,
   DownloadOptions,
+  FamilyUsageOptions,
   MCPToolsOptions,
   ModelOptions,
   ToolOptions,
   ToolsOptions,
   UsageOptions,
 } from "@durable/ai-sdk";
-import type { ChatOptions } from "@durable/ai-sdk/chat";
+import type { ChatOptions, ChatUsageOptions } from "@durable/ai-sdk/chat";
 import type { ChatRequestOptions, ChatSendOptions, ChatTransportOptions } from "@durable/ai-sdk/chat-client";
 import type { BudgetOptions, ConsumerOptions, R2Options } from "@durable/cloudflare";
 import type {
@@ -226,6 +227,7 @@ interface Listed {
     OptionsOf<typeof startOnce, 1>,
   ];
   readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
+  readonly aiUsage: [ChatUsageOptions, FamilyUsageOptions];
   readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly postgres: [MigrateOptions, PostgresOptions];

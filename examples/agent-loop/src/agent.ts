@@ -6,7 +6,7 @@
  * A3. The step does the retries: the AI SDK makes one attempt.
  */
 
-import { durable, DurableError, type Context, type Workflow } from "@durable/core";
+import { durable, DurableError, type Context, type StepInfo, type Workflow } from "@durable/core";
 import {
   generateText,
   tool,
@@ -37,9 +37,7 @@ export function createAgent({ model, tools, watch = (ctx) => ctx }: AgentParts):
     const ctx = watch(context);
     const messages: ModelMessage[] = [{ role: "user", content: question }];
     for (let turns = 1; turns <= maxTurns; turns++) {
-      const turn = await ctx.step("think", ({ signal }) => think(model, tools, messages, signal), {
-        timeout: "2m",
-      });
+      const turn = await ctx.step("think", (info) => think(model, tools, messages, info), { timeout: "2m" });
       messages.push(...turn.messages);
       if (isLast(turn)) return answerOf(messages);
       const results = await Promise.all(openCalls(turn).map((call) => act(ctx, tools, call)));
@@ -56,24 +54,26 @@ async function think(
   model: LanguageModel,
   tools: AgentTools,
   messages: ModelMessage[],
-  abortSignal: AbortSignal,
+  { signal, meter }: StepInfo,
 ): Promise<Turn> {
   const described: ToolSet = {};
   for (const [name, { description, inputSchema }] of Object.entries(tools)) {
     described[name] = tool({ description, inputSchema });
   }
-  const { responseMessages, usage } = await generateText({
+  const { responseMessages, usage, response } = await generateText({
     model,
     instructions,
     messages,
     tools: described,
     maxRetries: 0,
-    abortSignal,
+    abortSignal: signal,
   });
+  const { inputTokens = 0, outputTokens = 0 } = usage;
+  meter({ model: response.modelId, inputTokens, outputTokens });
   return {
     // The SDK sets fields to undefined, which a journal would store.
     messages: JSON.parse(JSON.stringify(responseMessages)) as Turn["messages"],
-    tokens: { in: usage.inputTokens ?? 0, out: usage.outputTokens ?? 0 },
+    tokens: { in: inputTokens, out: outputTokens },
   };
 }
 

@@ -3,6 +3,7 @@
  * missing.
  */
 
+import { currentStep } from "@durable/core";
 import { generateText, Output, type LanguageModel, type ModelMessage } from "ai";
 import { z } from "zod";
 import { environments, isEnvironment, type Release } from "./catalogue.ts";
@@ -41,7 +42,7 @@ export interface Asked {
 }
 
 export async function propose({ model, releases, messages, signal }: Asked): Promise<Proposal> {
-  const { output, usage } = await generateText({
+  const { output, usage, response } = await generateText({
     model,
     instructions: instructionsFor(releases),
     messages: [...messages],
@@ -51,7 +52,9 @@ export async function propose({ model, releases, messages, signal }: Asked): Pro
     abortSignal: signal,
   });
   const { version, environment } = output;
-  const tokens = { in: usage.inputTokens ?? 0, out: usage.outputTokens ?? 0 };
+  const { inputTokens = 0, outputTokens = 0 } = usage;
+  currentStep()?.meter({ model: response.modelId, inputTokens, outputTokens });
+  const tokens = { in: inputTokens, out: outputTokens };
   const about = { risks: output.risks.slice(0, 3).map((risk) => risk.slice(0, 200)), tokens };
   const message = output.message.slice(0, 2_000);
   if (version === null || environment === null) return { ...about, message, plan: null };

@@ -6,9 +6,7 @@
 import { createHash } from "node:crypto";
 import type { Journal } from "@durable/core";
 import type { LanguageModelMiddleware } from "ai";
-
-type Call = Parameters<NonNullable<LanguageModelMiddleware["wrapGenerate"]>>[0];
-type Stream = Awaited<ReturnType<Call["doStream"]>>["stream"];
+import { usedBy, type Call, type Stream } from "./used.ts";
 
 export function recorded(journal: Journal): LanguageModelMiddleware {
   const asked = new Map<string, number>();
@@ -25,25 +23,27 @@ export function recorded(journal: Journal): LanguageModelMiddleware {
   return {
     specificationVersion: "v4",
     wrapGenerate: (call) =>
-      journal.record(keyOf("generate", call), async () => {
+      journal.record(keyOf("generate", call), async ({ meter }) => {
         // The request repeats the whole conversation: it is no part of the answer.
         const { request: _, response, ...result } = await call.doGenerate();
         // The SDK would make up what the provider left out, and something else the next time.
         const { headers: __, body: ___, ...about } = response ?? {};
+        meter(usedBy(call, result));
         return { ...result, response: { timestamp: new Date(), ...about } };
       }),
     wrapStream: async (call) => ({
-      stream: journal.recordStream(keyOf("stream", call), async () =>
-        unbroken((await call.doStream()).stream),
+      stream: journal.recordStream(keyOf("stream", call), async ({ meter }) =>
+        unbroken((await call.doStream()).stream, (end) => meter(usedBy(call, end))),
       ),
     }),
   };
 }
 
 /** The parts of a stream. An error among them ends it, so that only a whole answer is kept. */
-async function* unbroken(stream: Stream) {
+async function* unbroken(stream: Stream, ended: (end: Parameters<typeof usedBy>[1]) => void) {
   for await (const part of stream) {
     if (part.type === "error") throw part.error;
+    if (part.type === "finish") ended(part);
     yield part;
   }
 }

@@ -27,4 +27,13 @@ export {
   type ApprovalRequest,
 } from "./approval.ts";
 export { durableSteering, type DurableSteering, type Steering, type SteeringMessage } from "./steering.ts";
-export { usageOf, type CallSpend, type RunUsage, type StepUsage, type UsageOptions } from "./usage.ts";
+export {
+  usageOf,
+  usageOfFamily,
+  type CallSpend,
+  type FamilyUsageOptions,
+  type ManyUsage,
+  type RunUsage,
+  type StepUsage,
+  type UsageOptions,
+} from "./usage.ts";

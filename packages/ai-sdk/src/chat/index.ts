@@ -2,3 +2,4 @@ export { createChatHandler, type ChatAction, type ChatOptions } from "./handler.
 export type { ChatInput } from "./asked.ts";
 export { chatMessageId, chatStream, chatStreamName } from "./chat-stream.ts";
 export type { OnReset } from "./viewer.ts";
+export { usageOfChat, type ChatUsageOptions } from "./usage.ts";
