@@ -27,7 +27,7 @@ export interface ModelOptions {
   /**
    * What happens when the code asks another question than the one that is recorded, because a prompt, a tool or a
    * setting was changed while the run was under way. `block` (the default) stops the run before anything is asked, and
-   * names the difference; `keep` takes the recorded answer; `ask` asks, and pays, again. In a journal without a
+   * names the difference. By default, a system prompt that differs alone, under the same version of the code, keeps its answer; `keep` takes the recorded answer; `ask` asks, and pays, again. In a journal without a
    * workflow a changed question is always asked.
    */
   readonly onChange?: "block" | "keep" | "ask" | undefined;

@@ -2,7 +2,8 @@
  * What happens when a prompt was changed while its run was under way. Calls are named by their content, so a changed call
  * has no record; core notices that the recorded call was not asked for (`byContent`).
  *
- * K1. By default the run is blocked before anything is asked. The message names the first difference.
+ * K1. By default the run is blocked before anything is asked. The message names the first difference. Only a system prompt that
+ *     differs although the version of the code is the same, as one with a date does, keeps its answer, as `keep` would.
  * K2. `keep` takes the recorded answer only if one call and one recorded answer of the same kind qualify, and they have
  *     the messages in common, or else system prompt and tools.
  *
@@ -30,17 +31,38 @@ const byContentName = /^(\w+) [a-z2-7]{16}$/;
 export function byContent(ctx: Context, call: Call): ByContent | undefined {
   const { name, options } = call;
   const [, kind] = byContentName.exec(name) ?? [];
-  if (kind === undefined || !call.hashed || options.onChange === "ask") return undefined;
+  if (kind === undefined || !call.hashed) return undefined;
+  // Nothing is a change of it, but it is named by its content all the same.
+  if (options.onChange === "ask") return { isOne: () => false, choose: () => null };
   return {
     isOne: (other) => byContentName.test(other),
     choose: (unclaimed, calls, version) => {
       const same = unclaimed.filter((one) => one.name.startsWith(`${kind} `) && isAlike(one, call));
       const [only] = same;
-      if (options.onChange === "keep" && same.length === 1 && calls === 1) return only?.key ?? null;
+      const isMoving = options.onChange === undefined && version === "same" && differsInSystem(only, call);
+      if ((options.onChange === "keep" || isMoving) && same.length === 1 && calls === 1) {
+        if (isMoving) ctx.log.warn(movedSystem(ctx, call));
+        return only?.key ?? null;
+      }
       const qualify = options.onChange === "keep" ? same.length : null;
       throw changed(ctx, call, only ?? unclaimed[0], { qualify, version });
     },
   };
+}
+
+/** True when it is known that the system prompt is all that differs. */
+function differsInSystem(old: Unclaimed | undefined, call: Call): boolean {
+  const before = old === undefined ? null : questionIn(old.value());
+  if (before === null) return false;
+  const now = call.question();
+  const same = { ...now, ...(before.system === undefined ? {} : { system: before.system }) };
+  return (
+    before.system !== undefined && now.system !== undefined && difference(before, same, call.params) === null
+  );
+}
+
+function movedSystem({ runId }: Context, { name }: Call): string {
+  return `The system prompt of the model call "${name}" in run ${runId} differs from the recorded one, and the version of the code is the same, so the recorded answer is kept. The likely cause is ${moving}.`;
 }
 
 /** What changes a prompt although the code is the same. */

@@ -223,6 +223,45 @@ test("keep, with two agents whose prompts changed: which answer is whose is not 
   expect(bank.requests).toBe(2);
 });
 
+describe("K1 a date in the system prompt, and an approval over night", () => {
+  const tomorrow = { system: "You pay bills. Today is 2026-11-19." };
+  const parked = async (version: string | undefined): Promise<Bank> => {
+    const bank = await Bank.open(latest, true);
+    bank.lab.version = version;
+    await bank.lab.drive(bank.body({ system: "You pay bills. Today is 2026-11-18." }));
+    return bank;
+  };
+
+  test("the same version of the code keeps the answer, once, and asks nobody twice", async () => {
+    const bank = await parked("1");
+    await bank.approve(bank.body(tomorrow));
+    expect([bank.requests, bank.paid, await bank.questions()]).toEqual([2, [1], 2]);
+    // The turn after the kept one has the prompt of its own day.
+    await bank.approve(bank.body(tomorrow));
+    expect((await bank.lab.drive(bank.body(tomorrow))).value).toBe("paid, 3");
+    expect([bank.requests, bank.paid]).toEqual([3, [1, 2]]);
+  });
+
+  test.each([
+    ["another version", "2", tomorrow, undefined],
+    ["an unknown one", undefined, tomorrow, undefined],
+    ["onChange: block", "1", tomorrow, "block"],
+    ["another difference beside it", "1", { ...tomorrow, temperature: 0.2 }, undefined],
+    [
+      "another message alone",
+      "1",
+      { system: "You pay bills. Today is 2026-11-18.", prompt: "Please pay." },
+      undefined,
+    ],
+  ] as const)("%s blocks", async (_, version, edit, onChange) => {
+    const bank = await parked(version === undefined ? undefined : "1");
+    bank.lab.version = version;
+    const { outcome } = await bank.lab.drive(bank.body(edit, onChange));
+    expect(outcome).toMatchObject({ status: "blocked", error: { code: "diverged" } });
+    expect(bank.requests).toBe(1);
+  });
+});
+
 test("in branches of ctx.parallel each agent is judged for itself", async () => {
   const bank = await Bank.open(latest, false);
   const both = (edit: Edit) => async (ctx: Context) => {

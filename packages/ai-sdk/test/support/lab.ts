@@ -18,6 +18,8 @@ export class Lab {
   readonly storage = new MemoryStorage();
   readonly warnings: string[] = [];
   stillMs = 100;
+  /** The version of the code. */
+  version: string | undefined;
 
   /** Drives the run with a life of its own, as another process would. It stays open, so that it can be driven again. */
   async drive<T>(body: (ctx: Context) => Promise<T>): Promise<Driven<T>> {
@@ -49,7 +51,12 @@ export class Lab {
       // The engine waits so long before it judges changed code.
       timer: (ms, due) => systemWorld.timer(ms === 1_000 ? this.stillMs : ms, due),
     };
-    return durable("flow", (ctx) => body(ctx), { storage: this.storage, secret, world });
+    return durable("flow", (ctx) => body(ctx), {
+      storage: this.storage,
+      secret,
+      world,
+      version: this.version,
+    });
   }
 }
 

@@ -53,6 +53,13 @@ export interface KeyRecord {
   inserted: boolean;
 }
 
+/** An attempt of a stream: its branch, and the positions between which its words may have been acted on. */
+interface Words {
+  readonly path: string;
+  readonly from: number;
+  to: number;
+}
+
 export class Replay {
   readonly #records = new Map<string, KeyRecord>();
   readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }> | Message>();
@@ -62,10 +69,10 @@ export class Replay {
   readonly #called = new Set<string>();
   /** Recorded keys that the code has not asked for. */
   readonly #unasked = new Set<string>();
-  /** Attempts of streams that were lost: records from one position to another do not show that the code was changed. */
-  readonly #lost: { readonly path: string; readonly from: number; readonly to: number }[] = [];
-  /** Streams whose latest attempt has no end, and the position of its first entry. */
-  readonly #streaming = new Map<string, number>();
+  /** Attempts of streams that were lost, or have no end: records from one position to another are not signs of changed code. */
+  readonly #lost = new Set<Words>();
+  /** The latest attempts of streams that have no end. */
+  readonly #streaming = new Map<string, Words>();
   readonly #held = new Map<string, Settlement>();
   /** Held settlements whose call has been made since, by position. */
   readonly #ready = new Heap<Settlement>();
@@ -142,7 +149,8 @@ export class Replay {
       record.settled = true;
       record.end = entry.seq;
       if (record.inserted) this.#ranks.set(entry.seq, this.rank(entry.after));
-      if (record.kind === "stream") this.#streamed(entry);
+      if (record.kind === "stream")
+        this.#spoken(entry.key, entry.kind === "stream.failed" ? entry.seq : null);
       this.#queue.push(entry);
     }
   }
@@ -154,17 +162,20 @@ export class Replay {
     return record;
   }
 
-  /** The first entry of an attempt of a stream: the one before it is over. */
+  /** The first entry of an attempt of a stream: the words of the one before it are gone. */
   #stream({ key, seq }: { readonly key: string; readonly seq: number }): void {
-    const from = this.#streaming.get(key);
-    if (from !== undefined) this.#lost.push({ path: pathOf(key), from, to: seq });
-    this.#streaming.set(key, seq);
+    this.#spoken(key, seq);
+    const words = { path: pathOf(key), from: seq, to: Infinity };
+    this.#lost.add(words);
+    this.#streaming.set(key, words);
   }
 
-  /** A stream has its outcome. The words of one that failed are gone, too. */
-  #streamed({ kind, key, seq }: Settlement): void {
-    const from = this.#streaming.get(key);
-    if (kind === "stream.failed" && from !== undefined) this.#lost.push({ path: pathOf(key), from, to: seq });
+  /** An attempt is over: its words are gone from here on, or recorded. */
+  #spoken(key: string, gone: number | null): void {
+    const words = this.#streaming.get(key);
+    if (words === undefined) return;
+    if (gone === null) this.#lost.delete(words);
+    else words.to = gone;
     this.#streaming.delete(key);
   }
 
@@ -221,8 +232,7 @@ export class Replay {
   /** Recorded outcomes in a branch that the code could have asked for by now, and has not. */
   unclaimed(path: string): Settlement[] {
     return [...this.#held.values()].filter(
-      ({ key, after, seq }) =>
-        this.rank(after) <= this.reached && pathOf(key) === path && !this.isLost(key, seq),
+      ({ key, after }) => this.rank(after) <= this.reached && pathOf(key) === path && !this.isLost(key),
     );
   }
 
@@ -246,10 +256,12 @@ export class Replay {
   }
 
   /** True for a record that answers words which no longer exist. */
-  isLost(key: string, seq = this.#records.get(key)?.seq ?? 0): boolean {
-    const isIn = (path: string): boolean => path === "" || isWithin(key, path);
-    if (this.#lost.some(({ path, from, to }) => from < seq && seq < to && isIn(path))) return true;
-    for (const [stream, from] of this.#streaming) if (from < seq && isIn(pathOf(stream))) return true;
+  isLost(key: string): boolean {
+    const { seq = 0 } = this.#records.get(key) ?? {};
+    for (const { path, from, to } of this.#lost) {
+      const isIn = path === "" || isWithin(key, path);
+      if (isIn && from < seq && seq < to) return true;
+    }
     return false;
   }
 

@@ -206,12 +206,14 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   if (late !== undefined) return finish.fact(late.length === 0 ? {} : { abandoned: late });
   const [vanished] = unreachedWaits(run);
   if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, { ...finish, finished: true });
-  const orphans = run.replay.orphans().filter((key) => !run.replay.isCalled(key) && !run.calls.isClosed(key));
-  const unexplained = orphans.filter((key) => !run.replay.isLost(key));
-  if (unexplained.length > 0) run.world.warn(orphanWarning(runId, unexplained));
-  const unawaited = run.calls.unawaited();
+  const { replay, calls } = run;
+  const orphans = replay
+    .orphans()
+    .filter((key) => !replay.isCalled(key) && !calls.isClosed(key) && !replay.isLost(key));
+  if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
+  const unawaited = calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
-  const abandoned = run.calls.unfinished("step", "stream", "child", "spawn");
+  const abandoned = calls.unfinished("step", "stream", "child", "spawn");
   if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));

@@ -33,7 +33,7 @@ export function unreachedWaits({ journal, replay, calls }: Waiting): {
     .openWaits({ answered: true })
     .filter(
       ({ opened: { key, seq } }) =>
-        seq > journal.loose && !replay.isCalled(key) && !replay.isLost(key) && !calls.isClosed(key),
+        seq > journal.loose && !replay.isCalled(key) && !calls.isClosed(key) && !replay.isLost(key),
     )
     .map(({ opened, answers }) => ({ opened, isAnswered: answers.length > 0 }));
 }

@@ -343,7 +343,7 @@ export type Fact<V> =
 
 /** What was left when the workflow function had settled: keys of calls. */
 export interface Leftovers {
-  /** Recorded results that the code did not use. */
+  /** Recorded results that the code did not use, but for those about words of a stream that no longer exist. */
   readonly orphans?: readonly string[];
   /** Work that was still running after the time of `linger`. Its result is dropped. */
   readonly abandoned?: readonly string[];
