@@ -27,6 +27,7 @@ export {
   type ApprovalRequest,
 } from "./approval.ts";
 export { durableSteering, type DurableSteering, type Steering, type SteeringMessage } from "./steering.ts";
+export { turnsOf, type TurnView } from "./turns.ts";
 export {
   usageOf,
   usageOfFamily,

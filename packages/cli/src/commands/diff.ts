@@ -61,9 +61,9 @@ const looks: Record<CallDiff["change"], readonly [string, string, Style]> = {
 
 function callLines(call: CallDiff, views: readonly [RunView, RunView], term: Terminal): string[] {
   const [fancy, ascii, style] = looks[call.change];
-  const { key, change, equal, before, after } = call;
-  const took = views.map(({ rows }) => {
-    const row = rows.find((found) => found.key === key);
+  const { key, was = key, change, equal, before, after } = call;
+  const took = views.map(({ rows }, run) => {
+    const row = rows.find((found) => found.key === (run === 0 ? was : key));
     return row === undefined || row.endedAt === null ? "" : duration(row.endedAt - row.startedAt);
   });
   const times = change === "re-run" ? `  ${took.join(term.glyph(" → ", " -> "))}` : "";

@@ -2,12 +2,15 @@
 
 import { isSettlement, type Settlement as Settled, isBeginning } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
+import { nameOf, pathOf } from "../journal/keys.ts";
 import { materialize } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/outcome.ts";
 
 /** How one call differs between two runs. */
 export interface CallDiff {
   readonly key: string;
+  /** The key in the first run, of a call that is named by its content, such as a turn of a model whose prompt was changed. */
+  readonly was?: string;
   /**
    * `same`: one record that both runs see. `edited`: the same record with another value. `re-run`: two
    * records. `new` and `gone`: settled only in the second run, or only in the first.
@@ -43,8 +46,35 @@ export function diff(before: readonly RunEntry[], after: readonly RunEntry[]): D
     const equal = isEqual(one, two);
     return { key, change: changeOf(a, b, equal, edited), equal, before: one, after: two };
   });
+  const isTurn = (key: string): boolean => {
+    const entry = right.get(key) ?? left.get(key);
+    return entry !== undefined && "work" in entry && entry.work === "content";
+  };
   const [one, two] = [endOf(before), endOf(after)];
-  return { calls, end: { equal: isEqual(one, two), before: one, after: two } };
+  return { calls: paired(calls, isTurn), end: { equal: isEqual(one, two), before: one, after: two } };
+}
+
+/** A turn whose question was changed has another name: the first that is gone is the first that is new, in its branch. */
+function paired(calls: readonly CallDiff[], isTurn: (key: string) => boolean): CallDiff[] {
+  const fresh = new Map<string, CallDiff[]>();
+  for (const call of calls)
+    if (call.change === "new" && isTurn(call.key))
+      fresh.set(sortOf(call.key), [...(fresh.get(sortOf(call.key)) ?? []), call]);
+  const used = new Set<CallDiff>();
+  const all = calls.map((gone): CallDiff => {
+    const call =
+      gone.change === "gone" && isTurn(gone.key) ? fresh.get(sortOf(gone.key))?.shift() : undefined;
+    if (call === undefined) return gone;
+    used.add(call);
+    const { before, key: was } = gone;
+    return { ...call, was, change: "re-run", before, equal: isEqual(before, call.after) };
+  });
+  return all.filter((call) => !used.has(call));
+}
+
+/** The branch of a call, and the first word of its name. */
+function sortOf(key: string): string {
+  return `${pathOf(key)} ${nameOf(key).split(" ")[0]}`;
 }
 
 type Settlement = Settled<unknown>;
