@@ -411,6 +411,11 @@ export interface Storage {
    * workers of certain versions list all due runs of their workflows.
    */
   readonly finds?: true;
+  /**
+   * True when every request costs. To a caller without patience, a run that is parked and not due is then shown as its
+   * journal has it, without a lease and without a replay.
+   */
+  readonly costs?: true;
   /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
   readonly schedules?: ScheduleStore;
   /** Without it, `concurrency`, `rate`, `quotas`, `singleton` and `debounce` are refused. */

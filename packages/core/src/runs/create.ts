@@ -60,11 +60,23 @@ export async function create(
     return isNew;
   };
   // A run with limits takes its lease when it is admitted.
-  if (isLimited) return record(host, { journal, lease, started, mayJoin }, () => append(false));
+  if (isLimited) {
+    const found = await record(host, { journal, lease, started, mayJoin }, () => append(false));
+    return { ...found, rests: await rests(host, found.journal) };
+  }
   const created = await append(takeLease);
-  return created || !takeLease
-    ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
+  const isLeft = await rests(host, journal);
+  return created || !takeLease || isLeft
+    ? { journal, lease, owned: created && takeLease, starts: 1, length: 1, created, rests: isLeft }
     : acquire(host, journal);
+}
+
+/** Parked, and neither a time nor an answer has come: see `costs` of Storage. */
+async function rests(host: Host, { state, blocked }: RunJournal): Promise<boolean> {
+  const { status, wakeAt } = state.summary;
+  const waits = status === "suspended" && (wakeAt ?? Infinity) > host.world.now() && blocked === null;
+  if (!waits || host.patienceMs > 0 || state.openChildren().length > 0) return false;
+  return (await host.storage()).costs === true;
 }
 
 function assertSame(
@@ -165,6 +177,8 @@ export interface LeasedRun {
   readonly owned: boolean;
   /** The run was recorded just now. */
   readonly created: boolean;
+  /** It was just read, and there is nothing to drive. */
+  readonly rests?: boolean;
   /** How often a driver took the run since its journal last grew. Many starts mean that the run kills its drivers. */
   readonly starts: number;
   /** How many batches the journal had when the lease was taken. */

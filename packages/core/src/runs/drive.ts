@@ -45,6 +45,10 @@ async function drive(
   const journal = run instanceof RunJournal ? run : run.journal;
   const user = host.parked.user(journal);
   try {
+    if ("rests" in run && run.rests) {
+      const pause = await host.pauses?.of(definition.name);
+      return { kind: "left", journal, recorded: false, ...(pause && { pause }) };
+    }
     const admitted = await admit({ host, definition, journal, driver }, run);
     if (admitted.kind === "stop") return admitted.driven;
     const { leased } = admitted;

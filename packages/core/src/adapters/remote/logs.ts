@@ -137,6 +137,11 @@ export class Logs {
     return this.#world.now() - log.aliveAt < believedMs ? "alive" : this.#lifeOf(log);
   }
 
+  /** True when there is a log, or was one. */
+  async isBegun(locator: string): Promise<boolean> {
+    return (await this.#get({ locator, generation: 0, slot: 0 })) !== null;
+  }
+
   /** True for a slot with which a log began before batches were dropped. */
   async isForward(place: Place): Promise<boolean> {
     const found = await this.#get(place);

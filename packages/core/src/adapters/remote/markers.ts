@@ -6,12 +6,24 @@
 import type { Bucket } from "../../ports/bucket.ts";
 import { markersOf, readMarker, type Place } from "./layout.ts";
 import { indexed, type State } from "./record.ts";
+import type { RunLog } from "./run-log.ts";
 
-/** Writes the index objects that a record at this place brings. */
-export async function mark(bucket: Bucket, place: Place, state: State): Promise<void> {
-  if (state.since !== place.slot && state.blocked?.slot !== place.slot) return;
+/** Writes the index objects that a record at this place brings; returns their keys. */
+export async function mark(bucket: Bucket, place: Place, state: State): Promise<readonly string[]> {
+  if (state.since !== place.slot && state.blocked?.slot !== place.slot) return [];
   const keys = markersOf(place, indexed(state)).filter((key) => readMarker(key)?.place.slot === place.slot);
   await Promise.all(keys.map((key) => bucket.create(key, "")));
+  return keys;
+}
+
+/**
+ * Deletes index objects of a record that lost its slot. The record that has the slot may have the same ones: so they are
+ * compared with the log as it was read after that. May fail, because it only saves work.
+ */
+export async function unmade(bucket: Bucket, made: readonly string[], log: RunLog | null): Promise<void> {
+  const present = new Set(log === null ? [] : markersOf(log, indexed(log.state)));
+  const outdated = made.filter((key) => !present.has(key));
+  if (outdated.length > 0) await bucket.delete(outdated).catch(() => {});
 }
 
 /** Deletes the index objects of a state that are not those of the next. May fail, because it only saves work. */

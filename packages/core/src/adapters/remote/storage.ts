@@ -4,6 +4,7 @@
  *
  * remote-storage.1. The index comes before the log, because a run that is missing from the index would never be found.
  * remote-storage.2. A refusal counts only after a fresh read of the log, because the cached one may be old.
+ * remote-storage.4. A call that writes nothing to the log leaves nothing in the index, unless it was interrupted.
  * remote-storage.3. A chapter has all that it needs in its own records, so the cost of reading it does not grow with
  *     the log.
  */
@@ -32,7 +33,7 @@ import { Family, type Change } from "./family.ts";
 import { assertLocator, type Place } from "./layout.ts";
 import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
-import { mark, unmark } from "./markers.ts";
+import { mark, unmade, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
 import { keepPause, pausesOf } from "./pauses.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
@@ -66,6 +67,7 @@ export interface RemoteOptions {
 export class RemoteStorage implements Storage {
   /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
   readonly finds = true;
+  readonly costs = true;
   readonly schedules: ScheduleStore;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
@@ -110,20 +112,23 @@ export class RemoteStorage implements Storage {
 
   async #append(request: AppendRequest): Promise<void> {
     const { locator, position, head } = request;
-    await this.#assure();
     const known = this.#logs.known(locator);
     let found: Found = { generation: known?.generation ?? 0, log: known ?? null };
     let fresh = false;
+    const made: string[] = [];
     for (let tries = 0; tries < mostTries; tries++) {
       const refusal = refusalOf(found.log, request);
       // The cached log may be old, so a refusal counts only after a fresh read.
       if (refusal !== null && fresh) throw refusal;
-      if (refusal === null) {
+      // A read costs a tenth of the writes that a start would make in vain when it is repeated.
+      const isLate = refusal !== null || (found.log === null && !fresh && (await this.#logs.isBegun(locator)));
+      if (!isLate) {
         const blobs = await this.#blobs.kept(found.log, request, fresh);
-        if (blobs !== null && (await this.#grow(found, request, blobs))) return;
+        if (blobs !== null && (await this.#grow(found, request, { blobs, made }))) return;
       }
       found = await this.#logs.load(locator);
       fresh = true;
+      await unmade(this.#plain, made.splice(0), found.log);
       if (found.log?.state.closed === true && position === 0) {
         await this.#family.free(found.log);
         found = { generation: found.generation + 1, log: null };
@@ -132,12 +137,13 @@ export class RemoteStorage implements Storage {
     throw lostRaces(head.runId);
   }
 
-  /** Writes the batch after the known ones; false when another writer was first. */
+  /** Writes the batch after the known ones; false when another writer was first. `made` gets the new index objects. */
   async #grow(
     { generation, log }: Found,
     request: AppendRequest,
-    blobs: readonly KeptBlob[],
+    { blobs, made }: { readonly blobs: readonly KeptBlob[]; readonly made: string[] },
   ): Promise<boolean> {
+    await this.#assure();
     const { locator, position, batch, head } = request;
     // A concurrent read may have added records. There is no await from this check to the choice of the slot.
     if (refusalOf(log, request) !== null) return false;
@@ -146,9 +152,10 @@ export class RemoteStorage implements Storage {
     const reader = digest(12, locator, batch);
     const state = grown(before, request, { slot, now: this.#world.now(), reader });
     if (position === 0) await this.#family.register(head, reader);
-    await mark(this.#bucket, { locator, generation, slot }, state);
+    made.push(...(await mark(this.#bucket, { locator, generation, slot }, state)));
     const record = { slot, state, batch, ...(blobs.length === 0 ? {} : { blobs }) };
     const how = await this.#logs.write({ locator, generation, log }, record);
+    if (how === "gone") await unmade(this.#plain, made, null);
     if (how === "gone") throw conflict(head.runId, position, true);
     if (how === "taken" && position === 0) await this.#family.unregister(head.ancestors, reader);
     if (how === "landed") await this.#tidy(locator, generation, before, state);
@@ -256,12 +263,13 @@ export class RemoteStorage implements Storage {
     return this.#alone(locator, async () => {
       let log = this.#logs.known(locator) ?? null;
       let fresh = false;
+      const made: string[] = [];
       for (let tries = 0; tries < mostTries; tries++) {
         if (log !== null && !log.state.closed) {
           const { generation, state: before } = log;
           const place = { locator, generation, slot: log.slot + 1 };
           const state = change(before, place);
-          if (state !== null && (await this.#write(place, log, state))) {
+          if (state !== null && (await this.#write(place, log, { state, made }))) {
             if (!state.deleted) await unmark(this.#plain, place, [before, state]);
             return log;
           }
@@ -269,14 +277,19 @@ export class RemoteStorage implements Storage {
         } else if (fresh) return log;
         ({ log } = await this.#logs.load(locator));
         fresh = true;
+        await unmade(this.#plain, made.splice(0), log);
       }
       throw lostRaces(locator);
     });
   }
 
-  async #write({ locator, generation, slot }: Place, log: RunLog, state: State): Promise<boolean> {
+  async #write(
+    { locator, generation, slot }: Place,
+    log: RunLog,
+    { state, made }: { readonly state: State; readonly made: string[] },
+  ): Promise<boolean> {
     await this.#assure();
-    await mark(this.#bucket, { locator, generation, slot }, state);
+    made.push(...(await mark(this.#bucket, { locator, generation, slot }, state)));
     const record = { slot, state: writtenTo(slot, state) };
     return (await this.#logs.write({ locator, generation, log }, record)) === "landed";
   }
