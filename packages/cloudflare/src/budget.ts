@@ -1,7 +1,7 @@
 /**
- * What one invocation of a Worker may spend. Every request to R2 counts as a subrequest, of which the free
- * plan has 50, and a queue consumer may run for 15 minutes. A driver hands its run on before either is used
- * up. Proven in test/consumer.test.ts.
+ * What one invocation of a Worker may spend. Every request to R2 or a queue counts as a subrequest, of which the
+ * free plan has 50, and a queue consumer may run for 15 minutes. A driver hands its run on before either is used
+ * up. Proven in test/consumer.test.ts and test/sweep.test.ts.
  */
 
 import { assertOptions } from "@durable/core/storage";
@@ -10,7 +10,7 @@ import type { Bucket } from "@durable/core/remote";
 /** Options of `createBudget`. */
 export interface BudgetOptions {
   /**
-   * Requests to the bucket after which nothing more begins. Leave some, because work under way is still
+   * Requests to bucket and queue after which nothing more begins. Leave some, because work under way is still
    * recorded.
    */
   readonly operations?: number | undefined;
@@ -26,6 +26,10 @@ export interface Budget {
   readonly operations: number;
   /** The same bucket, with its requests counted. */
   count(bucket: Bucket): Bucket;
+  /** Counts a request to something else. */
+  spend(): void;
+  /** Aborts when so many requests are left, or the budget is spent. */
+  leaving(operations: number): AbortSignal;
 }
 
 /** Creates the budget of one invocation: 40 requests and 10 minutes by default, which fits the free plan. */
@@ -35,14 +39,26 @@ export function createBudget(options: BudgetOptions = {}): Budget {
   const spent = new AbortController();
   const signal = AbortSignal.any([spent.signal, AbortSignal.timeout(ms)]);
   let count = 0;
-  const note = (requests = 1): void => {
-    count += requests;
+  const leaving: { readonly at: number; readonly abort: AbortController }[] = [];
+  const look = (): void => {
+    for (const { at, abort } of leaving) if (count >= at) abort.abort();
     if (count >= operations) spent.abort();
+  };
+  const note = (): void => {
+    count += 1;
+    look();
   };
   return {
     signal,
     get operations() {
       return count;
+    },
+    spend: note,
+    leaving: (left) => {
+      const abort = new AbortController();
+      leaving.push({ at: operations - left, abort });
+      look();
+      return AbortSignal.any([signal, abort.signal]);
     },
     count: (bucket) => ({
       get: (key) => (note(), bucket.get(key)),

@@ -7,20 +7,30 @@
  * C2. An invocation that dies acknowledges nothing: the queue delivers the message again, and the run is
  *     replayed.
  * C3. A run that another driver has is checked again later, because that driver may be dead.
+ * C4. A sweep whose budget is used up goes on in a message of its own, from where it stopped. The time of its beginning
+ *     goes with it.
+ * C5. A sweep sends a message for a run that was quiet for a minute, and again after each five minutes: the message
+ *     before may still be in the queue.
  */
 
-import { DurableError, type App, type Outcome } from "@durable/core";
+import { DurableError, type App, type ListedRun, type ListPage, type Outcome } from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import type { Budget } from "./budget.ts";
 
-/** What the queue carries: advance this run, or answer a suspend point and advance its run. */
+/**
+ * What the queue carries: advance this run; answer a suspend point and advance its run; go on with a sweep that began at
+ * this time.
+ */
 export type RunMessage =
   | { readonly type: "advance"; readonly runId: string }
-  | { readonly type: "resume"; readonly token: string; readonly value: unknown };
+  | { readonly type: "resume"; readonly token: string; readonly value: unknown }
+  | { readonly type: "sweep"; readonly cursor: string; readonly at: number };
 
 /** The part of a queue binding that is used. */
 export interface QueueBinding {
   send(message: RunMessage, options?: { readonly delaySeconds?: number }): Promise<unknown>;
+  /** Sends up to 100 messages in one request. Without it, they are sent one by one. */
+  sendBatch?(messages: Iterable<{ readonly body: RunMessage }>): Promise<unknown>;
 }
 
 /** The part of a queue message that is used. */
@@ -41,6 +51,8 @@ export interface ConsumerOptions {
   readonly budget?: Budget | undefined;
   /** When to check a run again that is driven elsewhere: as long as a lease, 30 s by default. */
   readonly lookAgainSeconds?: number | undefined;
+  /** How often `scheduled` is called: 60 s by default. */
+  readonly sweepSeconds?: number | undefined;
 }
 
 /** The two handlers of a Worker that drives runs. */
@@ -49,7 +61,8 @@ export interface Consumer {
   queue(batch: { readonly messages: readonly QueueMessage[] }): Promise<void>;
   /**
    * For the `scheduled` handler of the Worker: starts the runs of schedules, and sends a message for every run
-   * that is due; returns how many.
+   * that is due and was quiet for a minute; returns how many. When the budget is used up, the sweep goes on in a
+   * message.
    */
   scheduled(): Promise<number>;
 }
@@ -59,13 +72,60 @@ const longestDelaySeconds = 86_400;
 const longestRetrySeconds = 300;
 /** A run that was started this often without progress kills its drivers. */
 const maxStarts = 50;
+const mostInBatch = 100;
+/** A run is sent when it was quiet for this time, and again after each `againMs`. */
+const quietMs = 60_000;
+const againMs = 300_000;
+/** Requests that a sweep leaves for the run that it reads last, whose log may be long, and for its messages. */
+const leftBySweep = 16;
 
 /** Drives runs from a queue: fire and forget, with a sweep for messages that were lost. */
 export function createConsumer(app: App, options: ConsumerOptions): Consumer {
-  assertOptions(options, "queue budget lookAgainSeconds", "createConsumer");
-  const { queue, budget, lookAgainSeconds = 30 } = options;
+  assertOptions(options, "queue budget lookAgainSeconds sweepSeconds", "createConsumer");
+  const { queue, budget, lookAgainSeconds = 30, sweepSeconds = 60 } = options;
   const advance = (runId: string): Promise<Outcome<unknown>> =>
     app.advance(runId, { maxStarts, patience: 0, ...(budget && { signal: budget.signal }) });
+
+  const send: QueueBinding["send"] = (message, given) => {
+    budget?.spend();
+    return queue.send(message, given);
+  };
+
+  /** Sends the messages of a page, in as few requests as possible. */
+  const sendAll = async (runIds: readonly string[]): Promise<void> => {
+    const bodies = runIds.map((runId) => ({ body: { type: "advance", runId } as const }));
+    if (queue.sendBatch === undefined) for (const { body } of bodies) await send(body);
+    else
+      for (let from = 0; from < bodies.length; from += mostInBatch) {
+        budget?.spend();
+        await queue.sendBatch(bodies.slice(from, from + mostInBatch));
+      }
+  };
+
+  const isWanted = ({ workflow, updatedAt, dueSince }: ListedRun, at: number): boolean => {
+    const quiet = at - Math.max(updatedAt, dueSince ?? 0) - quietMs;
+    return app.workflows.includes(workflow) && quiet >= 0 && quiet % againMs < sweepSeconds * 1_000;
+  };
+
+  /** Sends messages for due runs, from a cursor on. */
+  const sweep = async (cursor: string, at: number): Promise<number> => {
+    // Without a batch, each message is a request.
+    const limit = queue.sendBatch === undefined && budget !== undefined ? leftBySweep / 4 : undefined;
+    const signal = budget?.leaving(leftBySweep);
+    let sent = 0;
+    for (let next: string | null = cursor; next !== null;) {
+      if (signal?.aborted === true) {
+        await send({ type: "sweep", cursor: next, at });
+        break;
+      }
+      const page: ListPage<ListedRun> = await app.list({ dueAt: at, cursor: next, limit, signal });
+      const wanted = page.runs.filter((run) => isWanted(run, at)).map(({ runId }) => runId);
+      await sendAll(wanted);
+      sent += wanted.length;
+      ({ next } = page);
+    }
+    return sent;
+  };
 
   /** Schedules the next check of a run that has not ended. */
   const follow = async (outcome: Outcome<unknown>): Promise<void> => {
@@ -73,16 +133,17 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
     if (outcome.status === "running") {
       // Handed on by this invocation, or driven by another one.
       const delaySeconds = budget?.signal.aborted === true ? 0 : lookAgainSeconds;
-      await queue.send({ type: "advance", runId }, { delaySeconds });
+      await send({ type: "advance", runId }, { delaySeconds });
     } else if (outcome.status === "suspended" && outcome.wakeAt !== null) {
       const seconds = Math.max(0, Math.ceil((outcome.wakeAt - app.world.now()) / 1_000));
-      await queue.send({ type: "advance", runId }, { delaySeconds: Math.min(seconds, longestDelaySeconds) });
+      await send({ type: "advance", runId }, { delaySeconds: Math.min(seconds, longestDelaySeconds) });
     }
   };
 
   const take = async ({ id, body }: QueueMessage): Promise<void> => {
     const message = readMessage(body);
     if (message.type === "advance") return follow(await advance(message.runId));
+    if (message.type === "sweep") return void (await sweep(message.cursor, message.at));
     // The id makes a message that arrives twice the same answer.
     const { outcome } = await app.resume(message.token, message.value, { id, drive: false });
     if (outcome !== undefined && isOpen(outcome)) await follow(await advance(outcome.runId));
@@ -108,18 +169,7 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
 
     async scheduled() {
       await app.schedules.fire();
-      let sent = 0;
-      let cursor: string | null = "";
-      while (cursor !== null && budget?.signal.aborted !== true) {
-        const page = await app.list({ dueAt: app.world.now(), ...(cursor === "" ? {} : { cursor }) });
-        for (const { runId, workflow } of page.runs) {
-          if (!app.workflows.includes(workflow)) continue;
-          await queue.send({ type: "advance", runId });
-          sent += 1;
-        }
-        cursor = page.next;
-      }
-      return sent;
+      return sweep("", app.world.now());
     },
   };
 }
@@ -132,11 +182,12 @@ function isOpen({ status }: Outcome<unknown>): boolean {
  * An unknown message is never acknowledged, so that after its last delivery it goes to the dead-letter queue.
  */
 function readMessage(body: unknown): RunMessage {
-  const { type, runId, token, value } = (body ?? {}) as Record<string, unknown>;
+  const { type, runId, token, value, cursor, at } = (body ?? {}) as Record<string, unknown>;
   if (type === "advance" && typeof runId === "string") return { type, runId };
   if (type === "resume" && typeof token === "string") return { type, token, value };
+  if (type === "sweep" && typeof cursor === "string" && typeof at === "number") return { type, cursor, at };
   throw new DurableError(
     "invalid-input",
-    'The message is neither { type: "advance", runId } nor { type: "resume", token, value }.',
+    'The message is neither { type: "advance", runId } nor { type: "resume", token, value } nor { type: "sweep", cursor, at }.',
   );
 }

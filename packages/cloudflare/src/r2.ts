@@ -1,5 +1,6 @@
 /** A bucket on an R2 binding: requests stay in the Worker's network, and nothing needs to be signed. */
 
+import { DurableError } from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core/remote";
 
@@ -36,29 +37,44 @@ export function r2Bucket(binding: R2Binding, options: R2Options = {}): Bucket {
   assertOptions(options, "prefix", "r2Bucket");
   const { prefix: before = "" } = options;
   return {
-    async get(key) {
-      const object = await binding.get(before + key);
-      return object === null ? null : fromUtf8.decode(await object.arrayBuffer());
-    },
+    get: (key) =>
+      asked(async () => {
+        const object = await binding.get(before + key);
+        return object === null ? null : fromUtf8.decode(await object.arrayBuffer());
+      }),
 
-    async create(key, text) {
-      // As a header, because older runtimes took the star in an object for an ETag.
-      const onlyIf = new Headers({ "if-none-match": "*" });
-      return (await binding.put(before + key, utf8.encode(text), { onlyIf })) !== null;
-    },
+    create: (key, text) =>
+      asked(async () => {
+        // As a header, because older runtimes took the star in an object for an ETag.
+        const onlyIf = new Headers({ "if-none-match": "*" });
+        return (await binding.put(before + key, utf8.encode(text), { onlyIf })) !== null;
+      }),
 
-    async put(key, text) {
-      await binding.put(before + key, utf8.encode(text));
-    },
+    put: (key, text) => asked(async () => void (await binding.put(before + key, utf8.encode(text)))),
 
     list: ({ prefix, after, limit = mostKeys }) =>
-      listKeys(binding, before, { prefix, limit, ...(after ? { after } : {}) }),
+      asked(() => listKeys(binding, before, { prefix, limit, ...(after ? { after } : {}) })),
 
-    async delete(keys) {
-      for (let from = 0; from < keys.length; from += mostKeys)
-        await binding.delete(keys.slice(from, from + mostKeys).map((key) => before + key));
-    },
+    delete: (keys) =>
+      asked(async () => {
+        for (let from = 0; from < keys.length; from += mostKeys)
+          await binding.delete(keys.slice(from, from + mostKeys).map((key) => before + key));
+      }),
   };
+}
+
+/** Within one invocation, a request beyond the limit of the plan fails however often it is repeated. */
+async function asked<T>(request: () => Promise<T>): Promise<T> {
+  try {
+    return await request();
+  } catch (cause) {
+    if (!/too many subrequests/i.test(String(cause))) throw cause;
+    throw new DurableError(
+      "storage-closed",
+      "Too many subrequests: this invocation of the Worker has made all requests that its plan allows. Pass a smaller createBudget({ operations }), or do less in one invocation.",
+      { cause },
+    );
+  }
 }
 
 async function listKeys(

@@ -139,6 +139,7 @@ describe("the consumer", () => {
       {},
       { type: "advance" },
       { type: "resume", value: 1 },
+      { type: "sweep" },
       { type: "stop", runId: "r" },
     ])
       expect(await all.deliver(body)).toEqual(["retry 2"]);
@@ -154,6 +155,8 @@ describe("the consumer", () => {
     await world.run(appOf().resume(await tokenOf(all, "waits"), "yes", { drive: false }));
     all.sent.length = 0;
     const sweep = () => world.run(createConsumer(appOf(), { queue }).scheduled());
+    expect(await sweep(), "its message may be under way").toBe(0);
+    await world.advance(60_000);
     expect(await sweep()).toBe(1);
     expect(all.sent.map(({ message }) => message)).toEqual([{ type: "advance", runId: "waits" }]);
     await all.deliver(all.sent[0]!.message);

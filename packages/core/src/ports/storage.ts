@@ -220,6 +220,8 @@ export interface ListQuery {
   readonly limit?: number | undefined;
   /** `next` of the previous page; `null` begins at the first page. */
   readonly cursor?: string | null | undefined;
+  /** On abort the page ends with the runs that were found, and `next` goes on from there. Only buckets know it. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A page of runs. */

@@ -15,7 +15,7 @@ import { assertTagCount, checkedTags, type Tags } from "../values/run-tags.ts";
 
 /** Filters that only some storages know. */
 const filters = "tags version createdAfter createdBefore q waiting";
-const queryOptions = `workflow status parent dueAt endedBefore limit cursor ${filters}`;
+const queryOptions = `workflow status parent dueAt endedBefore limit cursor signal ${filters}`;
 
 /** A run in a list of a workflow or an app. */
 export interface ListedRun extends RunHead {

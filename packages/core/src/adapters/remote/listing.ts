@@ -5,7 +5,7 @@
  * record of every run that fits the rest of the query.
  */
 
-import { DurableError, show } from "../../values/errors.ts";
+import { DurableError, describeError, show } from "../../values/errors.ts";
 import {
   endedBefore,
   endStatuses,
@@ -18,6 +18,7 @@ import {
 } from "../../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
+import type { World } from "../../ports/world.ts";
 import {
   hint,
   isPresent,
@@ -40,12 +41,21 @@ export class Listing {
   readonly #logs: Logs;
   readonly #now: () => number;
   readonly #free: (locator: string) => Promise<void>;
+  readonly #warn: (message: string) => void;
+  /** Logs that cannot be read, and were reported. */
+  readonly #unreadable = new Set<string>();
 
   /** `free` removes what is left of a run that was deleted. */
-  constructor(bucket: Bucket, logs: Logs, now: () => number, free: (locator: string) => Promise<void>) {
+  constructor(
+    bucket: Bucket,
+    logs: Logs,
+    { now, warn }: Pick<World, "now" | "warn">,
+    free: (locator: string) => Promise<void>,
+  ) {
     this.#bucket = bucket;
     this.#logs = logs;
-    this.#now = now;
+    this.#now = () => now();
+    this.#warn = (message) => warn(message);
     this.#free = free;
   }
 
@@ -73,39 +83,66 @@ export class Listing {
     const limit = pageSize(query.limit);
     const mayBe = hintsOf(query);
     const found: { readonly head: RunHead; readonly order: string }[] = [];
+    const { signal } = query;
+    const outdated: string[] = [];
     let ahead: Marker[] = [];
+    let seen: string | null = null;
     const readHeads = async (): Promise<void> => {
-      const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query)));
+      const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query, outdated)));
       for (const [i, head] of heads.entries())
         if (head !== null) found.push({ head, order: ahead[i]?.order ?? "" });
+      seen = ahead.at(-1)?.order ?? seen;
       ahead = [];
     };
     for await (const marker of markers) {
-      if (found.length > limit) break;
+      // At least one run, so that a caller that goes on from `next` comes to an end.
+      if (found.length > limit || (seen !== null && signal?.aborted === true)) break;
       if (!mayBe(marker)) continue;
       ahead.push(marker);
-      if (ahead.length >= Math.min(lookAhead, limit + 1 - found.length)) await readHeads();
+      // With a signal one after the other, so that little is under way when it aborts.
+      const most = signal === undefined ? lookAhead : 1;
+      if (ahead.length >= Math.min(most, limit + 1 - found.length)) await readHeads();
     }
     if (found.length <= limit) await readHeads();
-    const last = found.length > limit ? found[limit - 1] : undefined;
-    return { runs: found.slice(0, limit).map(({ head }) => head), next: last?.order ?? null };
+    if (outdated.length > 0) await this.#bucket.delete(outdated).catch(() => {});
+    const last = found.length > limit ? found[limit - 1]?.order : signal?.aborted === true ? seen : null;
+    return { runs: found.slice(0, limit).map(({ head }) => head), next: last ?? null };
   }
 
-  /** The head of a run, if the marker is for its present state and the run matches the query. */
-  async #readHead(marker: Marker, query: ListQuery): Promise<RunHead | null> {
+  /**
+   * The head of a run, if the marker is for its present state and the run matches the query; otherwise the marker may be
+   * `outdated`. A log that cannot be read must not hide all other runs.
+   */
+  async #readHead(marker: Marker, query: ListQuery, outdated: string[]): Promise<RunHead | null> {
+    try {
+      return await this.#head(marker, query, outdated);
+    } catch (error) {
+      const isUnreadable = ["corrupt", "newer-format", "pre-release"].some((code) =>
+        DurableError.is(error, code as "corrupt"),
+      );
+      if (!isUnreadable) throw error;
+      const { locator } = marker.place;
+      if (!this.#unreadable.has(locator))
+        this.#warn(`A run is missing in lists, because its log cannot be read. ${describeError(error)}`);
+      this.#unreadable.add(locator);
+      return null;
+    }
+  }
+
+  async #head(marker: Marker, query: ListQuery, outdated: string[]): Promise<RunHead | null> {
     const { key, place } = marker;
     const known = this.#logs.known(place.locator);
     const from = known?.generation === place.generation ? Math.max(known.slot, place.slot) : place.slot;
     const last = (await this.#logs.last({ ...place, slot: from })) ?? (await this.#logs.last(place));
     if (last === null) {
       // A build without chapters that tried to begin this run anew has left it, and cannot list runs while it is there.
-      if (await this.#logs.isForward(place)) await this.#bucket.delete([key]).catch(() => {});
+      if (await this.#logs.isForward(place)) outdated.push(key);
       return null;
     }
     const { state } = last;
     if (state.deleted || !isPresent(marker, indexed(state))) {
       // The slot that this marker was made for has been written, so the marker is obsolete for good.
-      await this.#bucket.delete([key]).catch(() => {});
+      outdated.push(key);
       // The process that deleted the run was interrupted.
       if (state.closed) await this.#free(place.locator).catch(() => {});
       return null;
@@ -137,9 +174,10 @@ export class Listing {
     const sources = (["running", "suspended", "paused"] as const).map((status) =>
       this.#created(statusPrefix(status), all),
     );
+    const outdated: string[] = [];
     let ahead: Marker[] = [];
     const readHeads = async (): Promise<void> => {
-      const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query)));
+      const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query, outdated)));
       for (const head of heads)
         if (head !== null)
           found.push({
@@ -153,6 +191,7 @@ export class Listing {
       if (ahead.length >= lookAhead) await readHeads();
     }
     await readHeads();
+    if (outdated.length > 0) await this.#bucket.delete(outdated).catch(() => {});
     const rest = found
       .filter(({ order }) => order > (query.cursor ?? ""))
       .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));

@@ -97,12 +97,7 @@ export class RemoteStorage implements Storage {
     this.#chapters = new Chapters({ ...parts, family: this.#family });
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
     this.#reading = new Reading(this.#logs, this.#chapters, this.#blobs, () => world.now());
-    this.#listing = new Listing(
-      this.#bucket,
-      this.#logs,
-      () => world.now(),
-      (locator) => this.#family.goOn(locator),
-    );
+    this.#listing = new Listing(this.#bucket, this.#logs, world, (locator) => this.#family.goOn(locator));
     this.schedules = new RemoteSchedules(this.#bucket, () => this.#assure());
   }
 

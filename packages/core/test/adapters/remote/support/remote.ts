@@ -40,10 +40,15 @@ export async function createLong(
 }
 
 /** A storage whose clock and waits are a test's. */
-export function remote(bucket: Bucket, clock: { now: number } = { now: 5_000 }): RemoteStorage {
+export function remote(
+  bucket: Bucket,
+  clock: { now: number } = { now: 5_000 },
+  warnings: string[] = [],
+): RemoteStorage {
   const world = {
     ...systemWorld,
     now: () => clock.now,
+    warn: (message: string) => void warnings.push(message),
     timer: (_ms: number, fire: () => void) => {
       const handle = setTimeout(fire, 0);
       return () => clearTimeout(handle);

@@ -1,0 +1,149 @@
+import { createApp, durable } from "@durable/core";
+import { MemoryBucket, RemoteStorage, type Bucket } from "@durable/core/remote";
+import { virtualWorld } from "@durable/testing";
+import { describe, expect, test } from "vitest";
+import { createBudget, createConsumer, r2Bucket, type RunMessage } from "../src/index.ts";
+
+const secret = "a secret for tests, of no worth";
+const minute = 60_000;
+
+/** What the free plan allows in one invocation. */
+const most = 50;
+
+/** Invocations of a Worker on the free plan: request 51 of each is refused. */
+function stage() {
+  const world = virtualWorld();
+  const bucket = new MemoryBucket();
+  const queued: RunMessage[] = [];
+  const requests: number[] = [];
+  const quick = durable("quick", () => Promise.resolve("done"));
+  const slow = durable("slow", (ctx) => ctx.suspend("ask"));
+  const appOf = (on: Bucket) =>
+    createApp({
+      world,
+      storage: new RemoteStorage(on, { world }),
+      secret,
+      workflows: [quick, slow],
+      patience: 0,
+    });
+  const app = appOf(bucket);
+  const invoke = async (
+    work: (consumer: ReturnType<typeof createConsumer>) => Promise<unknown>,
+  ): Promise<void> => {
+    let used = 0;
+    const use = (): void => {
+      used += 1;
+      if (used > most) throw new Error("Too many subrequests by single Worker invocation.");
+    };
+    const asked = async <T>(request: () => Promise<T>): Promise<T> => (use(), request());
+    const refusing: Bucket = {
+      get: (key) => asked(() => bucket.get(key)),
+      create: (key, text) => asked(() => bucket.create(key, text)),
+      put: (key, text) => asked(() => bucket.put(key, text)),
+      list: (query) => asked(() => bucket.list(query)),
+      delete: (keys) => asked(() => bucket.delete(keys)),
+    };
+    const queue = {
+      send: (message: RunMessage) => asked(() => Promise.resolve(void queued.push(message))),
+      sendBatch: (messages: Iterable<{ readonly body: RunMessage }>) =>
+        asked(() => Promise.resolve(void queued.push(...[...messages].map(({ body }) => body)))),
+    };
+    const budget = createBudget();
+    const consumer = createConsumer(appOf(budget.count(refusing)), { queue, budget });
+    await world.run(work(consumer));
+    requests.push(used);
+  };
+  /** One minute: the cron trigger, and all messages of the sweep itself. Returns the runs that got a message. */
+  const sweep = async (): Promise<string[]> => {
+    await invoke((consumer) => consumer.scheduled());
+    const found: string[] = [];
+    for (let message = queued.shift(); message !== undefined; message = queued.shift()) {
+      if (message.type === "advance") found.push(message.runId);
+      else {
+        const body = message;
+        const replies: string[] = [];
+        const ack = () => void replies.push("ack");
+        const retry = () => void replies.push("retry");
+        await invoke((consumer) =>
+          consumer.queue({ messages: [{ id: "m", body, attempts: 1, ack, retry }] }),
+        );
+        expect(replies).toEqual(["ack"]);
+      }
+    }
+    return found;
+  };
+  const record = async (count: number, prefix: string): Promise<string[]> => {
+    const ids = Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+    for (const id of ids) await world.run(app.start(quick, undefined, { id, drive: false }));
+    return ids;
+  };
+  /** Index objects of runs that have ended since, as an interrupted process leaves them. */
+  const leave = async (count: number): Promise<void> => {
+    const ids = await record(count, "old");
+    const { keys } = await bucket.list({ prefix: "index/running/" });
+    for (const id of ids) await world.run(app.advance(id));
+    for (const key of keys) await bucket.create(key, "");
+  };
+  const indexed = async (): Promise<number> => (await bucket.list({ prefix: "index/running/", limit: 2_000 })).keys.length;
+  return { world, bucket, app, slow, quick, queued, requests, invoke, sweep, record, leave, indexed };
+}
+
+describe("a sweep of at most 50 requests", () => {
+  test.each([1, 25, 150, 1_000])(
+    "finds %i due runs behind 50 leftovers, each once",
+    async (count) => {
+      const { world, sweep, record, leave, indexed, requests } = stage();
+      await leave(50);
+      const ids = await record(count, "due");
+      const found: string[] = [];
+      for (let minutes = 0; minutes < 4; minutes++) {
+        await world.advance(minute);
+        found.push(...(await sweep()));
+      }
+      expect(found.toSorted()).toEqual(ids.toSorted());
+      expect(Math.max(...requests)).toBeLessThanOrEqual(most);
+      expect(await indexed(), "leftovers are removed").toBe(count);
+    },
+    120_000,
+  );
+
+  test("sends no message again for a run that waits in the queue, until it was quiet for minutes", async () => {
+    const { world, sweep, record } = stage();
+    await record(20, "due");
+    const sent: number[] = [];
+    for (let minutes = 0; minutes < 12; minutes++) {
+      sent.push((await sweep()).length);
+      await world.advance(minute);
+    }
+    // Not in the first minute, because the message of the start is under way.
+    expect(sent).toEqual([0, 20, 0, 0, 0, 0, 20, 0, 0, 0, 0, 20]);
+  });
+
+  test("finds a run that was asked for six times while it waits", async () => {
+    const { world, app, slow, sweep } = stage();
+    for (let i = 0; i < 6; i++) await world.run(app.run(slow, undefined, { id: "asked" }));
+    const outcome = await world.run(app.get("asked").outcome());
+    if (outcome.status !== "suspended") throw new Error(outcome.status);
+    await world.run(app.resume(outcome.waiting[0]!.token, "yes", { drive: false }));
+    await world.advance(minute);
+    expect(await sweep()).toEqual(["asked"]);
+  });
+});
+
+test("a Worker that has used up its subrequests is not asked again", async () => {
+  let asked = 0;
+  const refuse = (): never => {
+    asked += 1;
+    throw new Error("Too many subrequests by single Worker invocation.");
+  };
+  const world = virtualWorld();
+  const storage = new RemoteStorage(
+    r2Bucket({ get: refuse, put: refuse, list: refuse, delete: refuse }),
+    { world },
+  );
+  const app = createApp({ world, storage, secret, workflows: [durable("f", () => Promise.resolve(1))] });
+  await expect(world.run(app.run("f", undefined, { id: "r" }))).rejects.toMatchObject({
+    message: expect.stringContaining("Too many subrequests"),
+  });
+  expect(asked).toBeLessThanOrEqual(3);
+});
