@@ -14,6 +14,11 @@ export function isFinal(error: unknown): boolean {
   return DurableError.is(error) && error.code !== "conflict" && !isTransient(error);
 }
 
+/** The storage has repeated it up to its own deadline. */
+export function isGivenUp(error: unknown): boolean {
+  return DurableError.is(error) && error.details["gaveUp"] === true;
+}
+
 /** Nothing can be appended to the run: it was deleted, or another run has its singleton. */
 export function isGone(error: unknown): boolean {
   return isDeleted(error) || (DurableError.is(error, "conflict") && "singleton" in error.details);

@@ -27,7 +27,7 @@ import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
 import { Envelope, openNote } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { reportMade, RunState, summarize, type Summary } from "./fold.ts";
-import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./errors.ts";
+import { incomplete, isFinal, isGivenUp, isGone, misplaced, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
@@ -291,7 +291,8 @@ export class RunJournal {
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
-        if (tries >= (DurableError.is(error, "storage-full") ? fullTries : settleTries))
+        const isOver = tries >= (DurableError.is(error, "storage-full") ? fullTries : settleTries);
+        if (isOver || isGivenUp(error))
           throw unsettled(this.runId || summary.runId, settleTries, error);
         await backOff(this.#world, tries);
       }

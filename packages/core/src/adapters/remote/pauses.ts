@@ -1,35 +1,45 @@
 /**
- * Workflows that are paused, in one object, because reading one object is the cheapest request that sees every write
- * before it. Two operators who change it at the same moment are settled by reading it back.
+ * Workflows that are paused: one object for each, so that operators who pause different ones at the same moment change
+ * different objects. A sign says that something was paused at some time; without it, one read tells that nothing is.
+ *
+ *     paused                          the sign
+ *     paused-workflows/<name's hash>  the pause of one workflow
+ *
+ * remote-pauses.1. The sign comes before the first pause, and stays.
  */
 
 import type { Bucket } from "../../ports/bucket.ts";
 import type { WorkflowPause } from "../../ports/storage.ts";
-import { DurableError } from "../../values/errors.ts";
+import { digest } from "../../values/hash.ts";
+import { keysOf } from "./listing.ts";
+import { damaged, readObject, writeObject } from "./record.ts";
 
-const key = "paused";
-const mostTries = 10;
+const sign = "paused";
+const prefix = "paused-workflows/";
 
 export async function keepPause(
   bucket: Bucket,
   workflow: string,
   pause: WorkflowPause | null,
 ): Promise<void> {
-  for (let tries = 0; tries < mostTries; tries++) {
-    const all = await pausesOf(bucket);
-    const known = all.find((one) => one.workflow === workflow);
-    if (pause === null ? known === undefined : known?.since === pause.since && known.reason === pause.reason)
-      return;
-    const others = all.filter((one) => one.workflow !== workflow);
-    await bucket.put(key, JSON.stringify(pause === null ? others : [...others, pause]));
-  }
-  throw new DurableError(
-    "storage-busy",
-    `Others changed the paused workflows ${mostTries} times while "${workflow}" was changed. Try again later.`,
-  );
+  const key = prefix + digest(18, "pause", workflow);
+  if (pause === null) return bucket.delete([key]);
+  if ((await bucket.get(sign)) === null) await bucket.put(sign, writeObject({}));
+  await bucket.put(key, writeObject({ pause }));
 }
 
 export async function pausesOf(bucket: Bucket): Promise<WorkflowPause[]> {
-  const text = await bucket.get(key);
-  return text === null ? [] : (JSON.parse(text) as WorkflowPause[]);
+  if ((await bucket.get(sign)) === null) return [];
+  const keys: string[] = [];
+  for await (const key of keysOf(bucket, prefix)) keys.push(key);
+  const pauses = await Promise.all(keys.map(async (key) => readPause(await bucket.get(key), key)));
+  return pauses.filter((pause) => pause !== null);
+}
+
+/** `null` when it was unpaused since the keys were listed. A damaged one is refused: what it paused must not run. */
+function readPause(text: string | null, key: string): WorkflowPause | null {
+  if (text === null) return null;
+  const { pause } = readObject(text, key) as { readonly pause?: WorkflowPause };
+  if (typeof pause?.workflow !== "string") throw damaged(key);
+  return pause;
 }

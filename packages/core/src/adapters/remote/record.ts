@@ -109,12 +109,15 @@ export function readObject(text: string, key: string): Readonly<Record<string, u
       `Object ${key} was written in layout ${String(found)}, of a version before the first release; this build reads ${version}. Finish its runs with that version, or use another prefix.`,
     );
   }
-  if (raw === null || found !== version)
-    throw new DurableError(
-      "corrupt",
-      `Object ${key} was not written by this library, or is damaged. Restore the bucket from a backup.`,
-    );
+  if (raw === null || found !== version) throw damaged(key);
   return raw;
+}
+
+export function damaged(key: string): DurableError {
+  return new DurableError(
+    "corrupt",
+    `Object ${key} was not written by this library, or is damaged. Restore the bucket from a backup.`,
+  );
 }
 
 function parsed(text: string): Record<string, unknown> | null {

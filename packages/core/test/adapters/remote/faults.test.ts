@@ -99,7 +99,7 @@ describe("H15 writes whose reply is lost", () => {
     }
   });
 
-  test("a bucket that does not answer is asked six times, with the same bytes, and then named", async () => {
+  test("a bucket that does not answer is asked until its deadline, with the same bytes, and then named", async () => {
     const bucket = new MemoryBucket();
     await remote(bucket).append(batchOf(headOf(), 0));
     const sent: string[] = [];
@@ -117,7 +117,8 @@ describe("H15 writes whose reply is lost", () => {
     const append = storage.append(batchOf(headOf(), 0));
     await expect(append).rejects.toMatchObject({ code: "storage-failed" });
     await expect(append).rejects.toThrow(/ECONNRESET/);
-    expect(sent).toHaveLength(6);
+    expect(sent.length).toBeGreaterThan(10);
+    expect(sent.length).toBeLessThan(30);
     expect(new Set(sent).size).toBe(1);
   });
 
