@@ -13,6 +13,7 @@ import type { RetryOptions } from "@durable/core";
 import { assertOptions, fingerprint } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
+import { promptHash } from "./prompt-hash.ts";
 import { asked, questionOf, type Question } from "./question.ts";
 
 export type { ModelId, Params } from "./params.ts";
@@ -74,7 +75,7 @@ export interface Call {
 }
 
 /** Increased when the same request would get another name. */
-const version = 1;
+const version = 2;
 
 export function callOf(
   method: string,
@@ -104,7 +105,9 @@ export function callOf(
 
 function nameOf(kind: string, model: ModelId, params: Params): string {
   const { provider, modelId } = model;
-  const question = byDigest(plain({ version, kind, provider, modelId, question: asked(params) }));
+  const { prompt, ...others } = asked(params);
+  const hashed = Array.isArray(prompt) ? promptHash(prompt) : prompt;
+  const question = byDigest(plain({ version, kind, provider, modelId, question: { ...others, prompt: hashed } }));
   return `${kind} ${fingerprint(question, `question of a ${kind} call`)}`;
 }
 
