@@ -1,11 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "./support/bundle.ts";
+import { workerdOf, workerds } from "./support/workerds.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "durable-isolates-"));
 const living: Miniflare[] = [];
@@ -22,31 +22,6 @@ interface Answer {
   readonly isolate: string;
   readonly reply: { status: string; output?: string; waiting?: { token: string }[] };
   readonly bodies: string[];
-}
-
-/** The output of `ps` for all processes, one per line; read from /proc where possible. */
-function processes(): string[] {
-  if (!existsSync("/proc/self/stat"))
-    return spawnSync("ps", ["-A", "-o", "pid=,comm=,stat=,ppid="], { encoding: "utf8" }).stdout.split("\n");
-  return readdirSync("/proc").flatMap((name) => {
-    try {
-      return readFileSync(`/proc/${name}/stat`, "utf8");
-    } catch {
-      return [];
-    }
-  });
-}
-
-/** Processes of workerd that this one started, and that still run. */
-function workerds(): number[] {
-  const children = new RegExp(`^\\s*(\\d+) .*workerd\\S* +[^Z\\s]\\S* +${process.pid}\\b`);
-  return processes().flatMap((line) => Number(children.exec(line)?.[1] ?? Number.NaN) || []);
-}
-
-function workerdOf(before: readonly number[]): number {
-  const [pid] = workerds().filter((each) => !before.includes(each));
-  if (pid === undefined) throw new Error("workerd is not found among the processes.");
-  return pid;
 }
 
 /** workerd, with a bucket that outlives it and a queue that does not. */

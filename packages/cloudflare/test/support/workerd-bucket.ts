@@ -1,16 +1,30 @@
-/** The R2 binding of a Worker, as a bucket of this process: every call is made in workerd. */
+/** The R2 binding of a Worker, or the SQLite of Durable Objects, as a bucket of this process: every call is made in workerd. */
 
 import type { Bucket } from "@durable/core/remote";
 import { Miniflare } from "miniflare";
 import { bundle } from "./bundle.ts";
 
-export async function startR2(): Promise<{ open(prefix: string): Bucket; stop(): Promise<void> }> {
+interface Started {
+  open(prefix: string): Bucket;
+  stop(): Promise<void>;
+}
+
+export function startR2(): Promise<Started> {
+  return start("bucket-worker.ts", { r2Buckets: ["JOURNAL"] });
+}
+
+/** Each prefix is an object of its own. */
+export function startObjects(): Promise<Started> {
+  return start("object-worker.ts", { durableObjects: { TEXTS: { className: "Texts", useSQLite: true } } });
+}
+
+async function start(worker: string, bindings: object): Promise<Started> {
   const server = new Miniflare({
     modules: true,
-    script: await bundle(new URL("bucket-worker.ts", import.meta.url)),
+    script: await bundle(new URL(worker, import.meta.url)),
     cf: false,
     compatibilityDate: "2026-07-01",
-    r2Buckets: ["JOURNAL"],
+    ...bindings,
     host: "127.0.0.1",
     port: 0,
   });
