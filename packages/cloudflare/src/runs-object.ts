@@ -9,9 +9,9 @@
  *     due after an alarm is tried again more and more slowly.
  */
 
-import type { App } from "@durable/core";
+import type { App, Duration, ListedRun, ListQuery } from "@durable/core";
 import { RemoteStorage } from "@durable/core/remote";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, toMs } from "@durable/core/storage";
 import { objectBucket, type ObjectSql } from "./object-bucket.ts";
 
 /** The part of the state of a Durable Object that is used. */
@@ -30,6 +30,7 @@ export interface ObjectHost {
   readonly storage: RemoteStorage;
   /** A wait parks the run at once, because the alarm wakes it. */
   readonly patience: 0;
+  readonly lease: Duration;
   /** Sets the alarm anew when work in the background has ended. */
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
@@ -37,9 +38,15 @@ export interface ObjectHost {
 /** Options of `runsObject`. */
 export interface RunsObjectOptions<Env> {
   /** Makes the app, once for each life of an object: `(host, env) => createApp({ ...host, secret: env.SECRET, workflows })`. */
-  readonly app: (host: ObjectHost, env: Env) => App;
+  readonly app: (host: ObjectHost, env: Env) => App | Promise<App>;
   /** Answers the requests to the object. */
-  readonly fetch: (app: App, request: Request, host: ObjectHost) => Response | Promise<Response>;
+  readonly fetch: (
+    app: App,
+    request: Request,
+    given: { readonly env: Env; readonly host: ObjectHost },
+  ) => Response | Promise<Response>;
+  /** How long a run waits whose object was killed while it was driven. 30 s by default. */
+  readonly lease?: Duration | undefined;
 }
 
 /** A class of Durable Objects, for `durable_objects` and `new_sqlite_classes` of wrangler's file. */
@@ -51,8 +58,8 @@ export type RunsObjectClass<Env> = new (
   alarm(): Promise<void>;
 };
 
-/** Longer than a lease, so that an alarm finds the runs of a dead driver due. */
-const guardMs = 31_000;
+/** How long after the lease of a dead driver the alarm comes. */
+const afterLeaseMs = 500;
 const blockedMs = 3_600_000;
 /** Later than any time. */
 const never = 8_640_000_000_000_000;
@@ -61,11 +68,14 @@ const longestRetryMs = 60_000;
 
 /** Makes a class of Durable Objects that keep runs, drive them, and wake them. */
 export function runsObject<Env>(options: RunsObjectOptions<Env>): RunsObjectClass<Env> {
-  assertOptions(options, "app fetch", "runsObject");
+  assertOptions(options, "app fetch lease", "runsObject");
+  const { lease = "30s" } = options;
+  const guardMs = toMs(lease, "The lease of runsObject") + afterLeaseMs;
   return class {
     readonly #state: ObjectState;
-    readonly #app: App;
+    readonly #app: Promise<App>;
     readonly #host: ObjectHost;
+    readonly #env: Env;
     /** Changes of the alarm are made one after the other. */
     #last: Promise<unknown> = Promise.resolve();
     /** Alarms in a row after which a run was still due. */
@@ -80,39 +90,44 @@ export function runsObject<Env>(options: RunsObjectOptions<Env>): RunsObjectClas
           () => this.#arm(),
         );
       };
-      this.#host = { storage: new RemoteStorage(objectBucket(state.storage)), patience: 0, waitUntil };
-      this.#app = options.app(this.#host, env);
+      const storage = new RemoteStorage(objectBucket(state.storage));
+      this.#host = { storage, patience: 0, lease, waitUntil };
+      this.#env = env;
+      this.#app = Promise.resolve(options.app(this.#host, env));
     }
 
     async fetch(request: Request): Promise<Response> {
-      if (request.method === "GET" || request.method === "HEAD")
-        return options.fetch(this.#app, request, this.#host);
+      const given = { env: this.#env, host: this.#host };
+      const app = await this.#app;
+      if (request.method === "GET" || request.method === "HEAD") return options.fetch(app, request, given);
       await this.#guard();
       try {
-        return await options.fetch(this.#app, request, this.#host);
+        return await options.fetch(app, request, given);
       } finally {
         await this.#arm();
       }
     }
 
     async alarm(): Promise<void> {
+      const app = await this.#app;
       await this.#guard();
-      const { failed } = await this.#app.sweep();
-      for (const { runId, error } of failed) this.#app.world.warn(`run ${runId}: ${String(error)}`);
+      const { failed } = await app.sweep();
+      for (const { runId, error } of failed) app.world.warn(`run ${runId}: ${String(error)}`);
       await this.#arm(true);
     }
 
     /** Sets an alarm for the case that this life of the object ends now, unless one is set that comes earlier. */
     #guard(): Promise<void> {
-      return this.#alone(async () => {
-        const [now, set] = [this.#app.world.now(), await this.#state.storage.getAlarm()];
+      return this.#alone(async ({ world }) => {
+        const [now, set] = [world.now(), await this.#state.storage.getAlarm()];
         if (set === null || set > now + guardMs) await this.#state.storage.setAlarm(now + guardMs);
       });
     }
 
     #arm(isAlarm = false): Promise<void> {
-      return this.#alone(async () => {
-        const [now, due] = [this.#app.world.now(), await this.#nextDue()];
+      return this.#alone(async (app) => {
+        const due = await nextDue(app, guardMs);
+        const now = app.world.now();
         this.#vain = due > now ? 0 : this.#vain + (isAlarm ? 1 : 0);
         const pause = this.#vain === 0 ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#vain - 1));
         if (due === never) await this.#state.storage.deleteAlarm();
@@ -120,47 +135,42 @@ export function runsObject<Env>(options: RunsObjectOptions<Env>): RunsObjectClas
       });
     }
 
-    /** When a run or a schedule is due next. */
-    async #nextDue(): Promise<number> {
-      const app = this.#app;
-      const paused = new Set((await app.paused()).map((one) => one.workflow));
-      const workflow = app.workflows.filter((name) => !paused.has(name));
-      const [next] = (await app.list({ workflow, dueAt: never, limit: 1 })).runs;
-      const due = next === undefined ? never : (next.wakeAt ?? never);
-      // The driver of a run may be dead by then. A blocked run needs other code, and a deployment begins another life.
-      const open = await this.#isAny("running", workflow);
-      const blocked = await this.#isAny("blocked", workflow);
-      const now = app.world.now();
-      return Math.min(
-        due,
-        open ? now + guardMs : never,
-        blocked ? now + blockedMs : never,
-        await this.#nextTick(),
-      );
-    }
-
-    async #isAny(status: "running" | "blocked", workflow: readonly string[]): Promise<boolean> {
-      return (await this.#app.list({ status, workflow, limit: 1 })).runs.length > 0;
-    }
-
-    async #nextTick(): Promise<number> {
-      const { schedules } = this.#app;
-      let next = never;
-      for (let cursor: string | null | undefined; cursor !== null;) {
-        const page: Awaited<ReturnType<typeof schedules.list>> = await schedules.list({ cursor });
-        for (const { nextAt } of page.schedules) next = Math.min(next, nextAt ?? never);
-        cursor = page.next;
-      }
-      return next;
-    }
-
-    #alone(work: () => Promise<void>): Promise<void> {
-      const done = this.#last.then(work);
-      this.#last = done.catch((error: unknown) => {
+    async #alone(work: (app: App) => Promise<void>): Promise<void> {
+      const app = await this.#app;
+      this.#last = this.#last
+        .then(() => work(app))
         // The alarm that is set stays, and its handler tries again.
-        this.#app.world.warn(`the alarm of an object: ${String(error)}`);
-      });
-      return this.#last as Promise<void>;
+        .catch((error: unknown) => app.world.warn(`the alarm of an object: ${String(error)}`));
+      await this.#last;
     }
   };
+}
+
+/** When a run or a schedule is due next. */
+async function nextDue(app: App, guardMs: number): Promise<number> {
+  const paused = new Set((await app.paused()).map((one) => one.workflow));
+  const workflow = app.workflows.filter((name) => !paused.has(name));
+  const first = async (query: ListQuery): Promise<ListedRun | undefined> =>
+    (await app.list({ workflow, limit: 1, ...query })).runs[0];
+  const next = await first({ dueAt: never });
+  // The driver of a run may be dead by then. A blocked run needs other code, and a deployment begins another life.
+  const isOpen = (await first({ status: "running" })) !== undefined;
+  const isBlocked = (await first({ status: "blocked" })) !== undefined;
+  const now = app.world.now();
+  return Math.min(
+    next?.wakeAt ?? never,
+    isOpen ? now + guardMs : never,
+    isBlocked ? now + blockedMs : never,
+    await nextTick(app.schedules),
+  );
+}
+
+async function nextTick(schedules: App["schedules"]): Promise<number> {
+  let next = never;
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: Awaited<ReturnType<typeof schedules.list>> = await schedules.list({ cursor });
+    for (const { nextAt } of page.schedules) next = Math.min(next, nextAt ?? never);
+    cursor = page.next;
+  }
+  return next;
 }

@@ -35,8 +35,8 @@ interface Env {
 }
 
 export const Runs = runsObject<Env>({
-  app: (host) =>
-    createApp({ ...host, secret: "a secret for tests, of no worth", workflows: [nap, stuck], lease: "3s" }),
+  lease: "3s",
+  app: (host) => createApp({ ...host, secret: "a secret for tests, of no worth", workflows: [nap, stuck] }),
   async fetch(app, request) {
     const [, , verb, id = ""] = new URL(request.url).pathname.split("/");
     if (verb === "start") {
