@@ -68,7 +68,14 @@ async function appOf(env: Env, budget: Budget): Promise<Driver> {
 async function consumerOf(env: Env): Promise<Consumer> {
   const budget = createBudget();
   const { app } = await appOf(env, budget);
-  return createConsumer(app, { queue: env.RUNS, budget, lookAgainSeconds: leaseSecondsOf(env) });
+  // On this machine, sweeps are made by hand.
+  const sweepSeconds = env.DEV === "1" ? 0 : 60;
+  return createConsumer(app, {
+    queue: env.RUNS,
+    budget,
+    lookAgainSeconds: leaseSecondsOf(env),
+    sweepSeconds,
+  });
 }
 
 /** The response to an answer. It is only recorded, so it is never `invalid` here. */

@@ -1,4 +1,4 @@
-/** The command `demo`: two runs, two emulators, one bucket. See demo.ts. */
+/** The command `demo`: two runs, two emulators, one folder. See demo.ts. */
 
 import { terminal } from "example-llm";
 import { play } from "example-llm/play";

@@ -1,5 +1,5 @@
-/** The command `dev`: the Worker on this machine, until Ctrl-C. Its bucket is in `.durable`. */
+/** The command `dev`: the Worker on this machine, until Ctrl-C. Its objects and its bucket are in `.durable`. */
 
 import { dev } from "example-llm/emulator";
 
-dev({ example: "cloudflare-worker", vars: { DEV: "1", LEASE: "10s" } });
+dev({ example: "cloudflare-worker", vars: { DEV: "1" } });

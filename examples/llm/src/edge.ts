@@ -25,6 +25,12 @@ export async function assertAccess(request: Request, { API_KEY, DEV }: AccessEnv
   throw new HttpError("forbidden", "API_KEY is not set: npx wrangler@4 secret put API_KEY");
 }
 
+/** The same, as an answer for `authorize` of a handler. */
+export async function mayAccess(request: Request, env: AccessEnv): Promise<true> {
+  await assertAccess(request, env);
+  return true;
+}
+
 async function digest(text: string): Promise<string> {
   return String(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }

@@ -20,6 +20,10 @@ export interface WorkerConfig {
   readonly compatibility_flags?: readonly string[];
   readonly vars?: Readonly<Record<string, string>>;
   readonly r2_buckets?: readonly { readonly binding: string; readonly bucket_name: string }[];
+  readonly durable_objects?: {
+    readonly bindings: readonly { readonly name: string; readonly class_name: string }[];
+  };
+  readonly migrations?: readonly { readonly tag: string; readonly new_sqlite_classes?: readonly string[] }[];
   readonly queues?: {
     readonly producers?: readonly { readonly binding: string; readonly queue: string }[];
     readonly consumers?: readonly Consumer[];
@@ -34,13 +38,14 @@ export interface EmulatedWorker {
   readonly bindings: Record<string, string>;
   /** Names of buckets, and of queues, by binding. */
   readonly r2Buckets: Record<string, string>;
+  readonly durableObjects: Record<string, { className: string; useSQLite: boolean }>;
   readonly queueProducers: Record<string, string>;
   readonly queueConsumers: Record<string, Record<string, number | string>>;
 }
 
 /** Bindings of other kinds would be missing in the Worker, without a word. The rest concerns deployment only. */
 const understood = new Set(
-  "name main compatibility_date compatibility_flags vars r2_buckets queues triggers send_metrics".split(" "),
+  "name main compatibility_date compatibility_flags vars r2_buckets durable_objects migrations queues triggers send_metrics".split(" "),
 );
 
 /** JSON with comments and trailing commas. */
@@ -72,6 +77,7 @@ export function readVars(folder: string): Readonly<Record<string, string>> {
 /** The same configuration under Miniflare's names. */
 export function toWorkerOptions(config: WorkerConfig): EmulatedWorker {
   const { producers = [], consumers = [] } = config.queues ?? {};
+  const sqlite = (config.migrations ?? []).flatMap((migration) => migration.new_sqlite_classes ?? []);
   return {
     name: config.name,
     compatibilityDate: config.compatibility_date,
@@ -79,6 +85,12 @@ export function toWorkerOptions(config: WorkerConfig): EmulatedWorker {
     bindings: { ...config.vars },
     r2Buckets: Object.fromEntries(
       (config.r2_buckets ?? []).map(({ binding, bucket_name }) => [binding, bucket_name]),
+    ),
+    durableObjects: Object.fromEntries(
+      (config.durable_objects?.bindings ?? []).map(({ name, class_name: className }) => [
+        name,
+        { className, useSQLite: sqlite.includes(className) },
+      ]),
     ),
     queueProducers: Object.fromEntries(producers.map(({ binding, queue }) => [binding, queue])),
     queueConsumers: Object.fromEntries(consumers.map((consumer) => [consumer.queue, toConsumer(consumer)])),

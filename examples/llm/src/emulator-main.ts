@@ -1,6 +1,6 @@
 /**
  * The program of the emulator, in a process of its own: the Worker of an example in workerd, with the bindings that its
- * wrangler.jsonc names. Buckets are kept in a folder and outlive this process; queues are kept in memory. Everything
+ * wrangler.jsonc names. Buckets and objects are kept in a folder and outlive this process; queues are kept in memory. Everything
  * that the Worker prints goes to stdout, line by line.
  */
 
@@ -49,6 +49,7 @@ async function start({ example, folder, port = 0, vars, flags = [] }: EmulatorOp
     compatibilityFlags: [...worker.compatibilityFlags, ...flags],
     bindings: { ...worker.bindings, ...readVars(cwd), ...vars },
     r2Persist: join(folder, "r2"),
+    durableObjectsPersist: join(folder, "objects"),
     host: "127.0.0.1",
     port,
     // Nothing is looked up anywhere.

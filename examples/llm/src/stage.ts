@@ -45,7 +45,7 @@ export class Stage {
     this.#emulator = await Emulator.start(this.#options);
     const bucket = this.#lives === 1 ? "an empty folder" : "the same folder";
     this.#out.line(
-      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${bucket}`,
+      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, all it keeps is in ${bucket}`,
     );
   }
 

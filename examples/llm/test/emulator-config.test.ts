@@ -33,6 +33,13 @@ describe("wrangler.jsonc", () => {
         compatibility_flags: ["a_flag"],
         vars: { A: "1" },
         r2_buckets: [{ binding: "JOURNAL", bucket_name: "journal" }],
+        durable_objects: {
+          bindings: [
+            { name: "RUNS", class_name: "Runs" },
+            { name: "OLD", class_name: "Old" },
+          ],
+        },
+        migrations: [{ tag: "v1", new_sqlite_classes: ["Runs"] }],
         queues: {
           producers: [{ binding: "RUNS", queue: "runs" }],
           consumers: [
@@ -56,6 +63,10 @@ describe("wrangler.jsonc", () => {
       compatibilityFlags: ["a_flag"],
       bindings: { A: "1" },
       r2Buckets: { JOURNAL: "journal" },
+      durableObjects: {
+        RUNS: { className: "Runs", useSQLite: true },
+        OLD: { className: "Old", useSQLite: false },
+      },
       queueProducers: { RUNS: "runs" },
       queueConsumers: {
         runs: {

@@ -51,7 +51,10 @@ export interface ConsumerOptions {
   readonly budget?: Budget | undefined;
   /** When to check a run again that is driven elsewhere: as long as a lease, 30 s by default. */
   readonly lookAgainSeconds?: number | undefined;
-  /** How often `scheduled` is called: 60 s by default. */
+  /**
+   * How often `scheduled` is called: 60 s by default. 0 sends a message for every due run in each sweep, for sweeps by
+   * hand.
+   */
   readonly sweepSeconds?: number | undefined;
 }
 
@@ -104,7 +107,8 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
 
   const isWanted = ({ workflow, updatedAt, dueSince }: ListedRun, at: number): boolean => {
     const quiet = at - Math.max(updatedAt, dueSince ?? 0) - quietMs;
-    return app.workflows.includes(workflow) && quiet >= 0 && quiet % againMs < sweepSeconds * 1_000;
+    const isTime = sweepSeconds === 0 || (quiet >= 0 && quiet % againMs < sweepSeconds * 1_000);
+    return app.workflows.includes(workflow) && isTime;
   };
 
   /** Sends messages for due runs, from a cursor on. */

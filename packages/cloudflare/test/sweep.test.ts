@@ -119,6 +119,17 @@ describe("a sweep of at most 50 requests", () => {
     expect(sent).toEqual([0, 20, 0, 0, 0, 0, 20, 0, 0, 0, 0, 20]);
   });
 
+  test("by hand finds all that is due, each time", async () => {
+    const { world, app, record } = stage();
+    await record(3, "due");
+    const sent: RunMessage[] = [];
+    const queue = { send: (message: RunMessage) => Promise.resolve(void sent.push(message)) };
+    const consumer = createConsumer(app, { queue, sweepSeconds: 0 });
+    expect(await world.run(consumer.scheduled())).toBe(3);
+    expect(await world.run(consumer.scheduled())).toBe(3);
+    expect(sent).toHaveLength(6);
+  });
+
   test("finds a run that was asked for six times while it waits", async () => {
     const { world, app, slow, sweep } = stage();
     for (let i = 0; i < 6; i++) await world.run(app.run(slow, undefined, { id: "asked" }));
