@@ -1,8 +1,9 @@
 /** What the demo prints around its steps. */
 
-import { join, relative } from "node:path";
-import type { Entry } from "@durable/core/types";
+import { join } from "node:path";
+import type { Entry } from "@durable/core";
 import { wrapped, type Terminal } from "example-llm";
+import { nearby } from "example-llm/play";
 import type { Answer, Turn } from "./turn.ts";
 
 /** The longest line of text, however wide the screen is. */
@@ -43,12 +44,6 @@ function fact(out: Terminal, name: string, text: string): void {
   const [first = "", ...rest] = wrapped(text, Math.min(out.width, readable), " ".repeat(10));
   out.line(`${out.paint("bold", name.padEnd(10))}${first.trimStart()}`);
   for (const line of rest) out.line(line);
-}
-
-/** The path as a user would type it here. */
-function nearby(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.startsWith("..") ? path : short;
 }
 
 export function showAnswer(out: Terminal, { text, sources }: Answer): void {

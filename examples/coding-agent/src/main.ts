@@ -1,27 +1,18 @@
-/** The command: arguments, exit codes, and what Ctrl-C does. See demo.ts for what it runs. */
+/** The command: its arguments, and what Ctrl-C says. See demo.ts for what it runs. */
 
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { isForUsers, terminal } from "example-llm";
+import { terminal } from "example-llm";
+import { main } from "example-llm/play";
 import { command, demo } from "./demo.ts";
 
 const out = terminal(process.stdout, process.env);
 
-// Next to the example, whatever the current folder is.
-process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
-// The reader of the pipe, such as `head`, has closed it.
-process.stdout.on("error", () => process.exit(0));
+const onInterrupt = (): void => {
+  out.line();
+  out.line(`Interrupted. What is recorded stays; carry on with: ${command}`);
+};
 
-try {
+await main({ url: import.meta.url, onInterrupt }, () => {
   const { values } = parseArgs({ options: { fresh: { type: "boolean", default: false } } });
-  // Nothing needs to be saved here, because every step is already recorded.
-  process.once("SIGINT", () => {
-    out.line();
-    out.line(`Interrupted. What is recorded stays; carry on with: ${command}`);
-    process.exit(130);
-  });
-  process.exitCode = await demo(out, values);
-} catch (error) {
-  console.error(isForUsers(error) ? error.message : error);
-  process.exitCode = 1;
-}
+  return demo(out, values);
+});

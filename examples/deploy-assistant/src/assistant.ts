@@ -122,11 +122,13 @@ async function deploy(
       site.copy(environment, version, idempotencyKey),
     );
     await ctx.step("switch", () => site.point(environment, name));
-    health = await ctx.step("check", ({ signal }) => site.check(environment, version, signal), {
-      timeout: "2m",
-    });
+    // A check that could not be made proves nothing, so it counts as one that failed.
+    health = await ctx
+      .step("check", ({ signal }) => site.check(environment, version, signal), { timeout: "2m" })
+      .catch((error: Error) => ({ healthy: false, detail: error.message }));
     if (!health.healthy) await ctx.step("roll-back", () => site.point(environment, live));
   } finally {
+    // A step like any other: it runs once, and a replay finds it done.
     await ctx.step("give-turn", () => site.giveTurn(environment, ctx.runId));
   }
   return health.healthy

@@ -64,6 +64,16 @@ describe("a conversation", () => {
     expect(desk.mails.at(-1)?.text).toMatch(/503 from \/health[^]*1\.0\.0 is back in its place/);
   });
 
+  test("a check that throws is a check that failed: the release is rolled back, and people are told", async () => {
+    const desk = openDesk();
+    const { runId, address } = await desk.ask("Please put 1.0.0 on staging.");
+    desk.site.check = () => Promise.reject(new Error("spawn EAGAIN"));
+    await desk.mail("approve", { to: address });
+    expect(await desk.stops(runId)).toMatchObject({ output: { status: "rolled-back" } });
+    expect(desk.site.live("staging")).toBeNull();
+    expect(desk.mails.at(-1)?.text).toContain("spawn EAGAIN");
+  });
+
   test("an unclear request leads to a question; a yes to that is not an approval", async () => {
     const desk = openDesk();
     const { runId, address } = await desk.ask("Please deploy 3.1.4.");

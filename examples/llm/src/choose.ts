@@ -30,6 +30,8 @@ export interface ChooseOptions {
   readonly script: Script;
   /** The speed of the offline model: 1 is lifelike, 0 is instant. */
   readonly pace?: number;
+  /** A key is missed only when the provider is called, because recorded answers need none. */
+  readonly keyLater?: boolean;
 }
 
 interface Asked {
@@ -93,9 +95,9 @@ const offline = "offline";
 export async function chooseModel(env: Environment, options: ChooseOptions): Promise<Choice> {
   const asked = env["LLM_PROVIDER"] || null;
   if (asked === offline) return scripted("LLM_PROVIDER says so", options);
-  if (asked !== null) return load(asked, env, "LLM_PROVIDER says so");
+  if (asked !== null) return load(asked, env, "LLM_PROVIDER says so", options);
   const found = Object.entries(providers).find(([, { key }]) => key !== null && env[key]);
-  if (found !== undefined) return load(found[0], env, `${found[1].key} is set`);
+  if (found !== undefined) return load(found[0], env, `${found[1].key} is set`, options);
   return scripted("no OPENAI_API_KEY, ANTHROPIC_API_KEY or other provider key found", options);
 }
 
@@ -103,7 +105,12 @@ function scripted(why: string, { script, pace = 1 }: ChooseOptions): Choice {
   return { model: scriptedModel(script, { pace }), line: `scripted, offline (${why})` };
 }
 
-async function load(name: string, env: Environment, why: string): Promise<Choice> {
+async function load(
+  name: string,
+  env: Environment,
+  why: string,
+  { keyLater = false }: ChooseOptions,
+): Promise<Choice> {
   const provider = Object.hasOwn(providers, name) ? providers[name] : undefined;
   if (provider === undefined) {
     throw new ModelChoiceError(
@@ -111,20 +118,29 @@ async function load(name: string, env: Environment, why: string): Promise<Choice
       `LLM_PROVIDER is "${name}". Use ${listed([...Object.keys(providers), offline])}.`,
     );
   }
-  const apiKey = provider.key === null ? "" : env[provider.key];
-  if (apiKey === undefined || (provider.key !== null && apiKey === "")) {
-    throw new ModelChoiceError(
-      "missing-key",
-      `LLM_PROVIDER is "${name}", but ${provider.key} is not set. Set it, or use LLM_PROVIDER=${offline}.`,
-    );
-  }
+  const apiKey = (provider.key === null ? "none" : env[provider.key]) || null;
+  const missing = new ModelChoiceError(
+    "missing-key",
+    `LLM_PROVIDER is "${name}", but ${provider.key} is not set. Set it, or use LLM_PROVIDER=${offline}.`,
+  );
+  if (apiKey === null && !keyLater) throw missing;
   const model = env["LLM_MODEL"] || provider.model;
   if (model === null) {
     throw new ModelChoiceError("missing-model", `LLM_PROVIDER is "${name}". Name a model with LLM_MODEL.`);
   }
   const baseURL = env[provider.baseURL];
-  const loaded = await provider.load({ apiKey, model, at: baseURL ? { baseURL } : {} });
-  return { model: loaded, line: `${name} ${model} (${why})` };
+  const loaded = await provider.load({ apiKey: apiKey ?? "none", model, at: baseURL ? { baseURL } : {} });
+  if (apiKey !== null) return { model: loaded, line: `${name} ${model} (${why})` };
+  return { model: withoutKey(loaded, missing), line: `${name} ${model} (${why}; ${provider.key} is not set)` };
+}
+
+/** The same model, which can be named and not called. */
+function withoutKey(model: LanguageModel, missing: ModelChoiceError): LanguageModel {
+  const refuse = (): Promise<never> => Promise.reject(missing);
+  return Object.assign(Object.create(model as object) as Exclude<LanguageModel, string>, {
+    doGenerate: refuse,
+    doStream: refuse,
+  });
 }
 
 function listed(names: readonly string[]): string {

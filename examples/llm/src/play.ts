@@ -1,6 +1,32 @@
-/** Runs a demo from a command line, and ends its processes however the demo ends. */
+/** What every command of the examples does around its work: its folder, Ctrl-C, closed pipes, errors and exit codes. */
 
 import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isForUsers } from "./user-errors.ts";
+
+export interface MainOptions {
+  /** `import.meta.url` of the command: journals are next to the example, whatever the current folder is. */
+  readonly url: string;
+  /** Says how to go on. Nothing needs to be saved, because every step is already recorded. */
+  readonly onInterrupt?: () => void;
+}
+
+/** Runs a command, which returns its exit code. */
+export async function main({ url, onInterrupt }: MainOptions, work: () => Promise<number>): Promise<void> {
+  process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", url));
+  // The reader of the pipe, such as `head`, has closed it.
+  process.stdout.on("error", () => process.exit(0));
+  process.once("SIGINT", () => {
+    onInterrupt?.();
+    process.exit(130);
+  });
+  try {
+    process.exitCode = await work();
+  } catch (error) {
+    console.error(isForUsers(error) ? error.message : error);
+    process.exitCode = 1;
+  }
+}
 
 export interface Playable {
   play(): Promise<void>;

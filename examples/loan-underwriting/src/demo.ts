@@ -11,7 +11,27 @@ import { commandFor, title } from "./show.ts";
 
 const id = "demo";
 
+/** A command of the demo ended with this code, which ends the demo. */
+class EndedEarly extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`The command ended with ${code}.`);
+    this.code = code;
+  }
+}
+
 export async function demo(out: Terminal, desk: Desk): Promise<number> {
+  try {
+    await scenes(out, desk);
+    return 0;
+  } catch (error) {
+    if (error instanceof EndedEarly) return error.code;
+    throw error;
+  }
+}
+
+async function scenes(out: Terminal, desk: Desk): Promise<void> {
   await desk.forget(id);
   /** The token of the open review in this branch, from the journal. */
   const token = async (runId: string, branch: string): Promise<string> => {
@@ -25,7 +45,8 @@ export async function demo(out: Terminal, desk: Desk): Promise<number> {
     out.line();
     out.line(out.paint("yellow", `$ ${commandFor(script, ...args)}`));
     const code = await command(script, args);
-    if (code !== 0 && code !== 10) throw new Error(`The command ended with ${code}.`);
+    // The command has said what went wrong.
+    if (code !== 0 && code !== 10) throw new EndedEarly(code ?? 1);
   };
 
   title(out, "1  Two branches work side by side, and each waits for a person of its own");
@@ -58,7 +79,6 @@ export async function demo(out: Terminal, desk: Desk): Promise<number> {
   title(out, "The first loan and its decision are as they were. By hand:");
   for (const line of [commandFor("apply"), commandFor("review"), commandFor("fork", "decision")])
     out.line(`  ${line}`);
-  return 0;
 }
 
 /** Runs one command like npm does, on the same screen. */

@@ -1,30 +1,15 @@
-/** The command line: commands, arguments, exit codes. See desk.ts for what they do, demo.ts for the demo. */
+/** The command line: commands and their arguments. See desk.ts for what they do, demo.ts for the demo. */
 
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { isForUsers, terminal } from "example-llm";
+import { terminal } from "example-llm";
+import { main } from "example-llm/play";
 import { demo } from "./demo.ts";
 import { Desk, usualId } from "./desk.ts";
 
 const out = terminal(process.stdout, process.env);
 
-// Next to the example, whatever the current folder is.
-process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
-// The reader of the pipe, such as `head`, has closed it.
-process.stdout.on("error", () => process.exit(0));
-// Nothing needs to be saved here, because every step is already recorded.
-process.once("SIGINT", () => process.exit(130));
-
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (error) {
-  console.error(isForUsers(error) ? error.message : error);
-  process.exitCode = 1;
-}
-
-async function run(args: readonly string[]): Promise<number> {
+await main({ url: import.meta.url }, async () => {
   const { values, positionals } = parseArgs({
-    args: [...args],
     options: {
       id: { type: "string", default: usualId },
       fresh: { type: "boolean", default: false },
@@ -48,4 +33,4 @@ async function run(args: readonly string[]): Promise<number> {
     default:
       throw new RangeError(`Unknown command "${command ?? ""}". Use demo, apply, review or fork.`);
   }
-}
+});

@@ -18,7 +18,11 @@ interface Done {
 
 export async function demo(out: Terminal, options: DemoOptions): Promise<number> {
   const { env } = process;
-  const { model, line } = await chooseModel(env, { script, pace: paceOf(env["DEMO_PACE"]) });
+  const { model, line } = await chooseModel(env, {
+    script,
+    pace: paceOf(env["DEMO_PACE"]),
+    keyLater: true,
+  });
   if (typeof model === "string") throw new TypeError("a model given by name cannot be wrapped");
   const id = options.stream ? "vercel-ai-sdk-stream" : "vercel-ai-sdk";
   if (options.fresh) await forget(createApp({ workflows: [] }), id);

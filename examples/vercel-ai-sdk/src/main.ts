@@ -1,19 +1,13 @@
-/** The command: arguments and exit codes. See demo.ts for what it runs. */
+/** The command: its arguments. See demo.ts for what it runs. */
 
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { isForUsers, terminal } from "example-llm";
+import { terminal } from "example-llm";
+import { main } from "example-llm/play";
 import { demo } from "./demo.ts";
 
-// Next to the example, whatever the current folder is.
-process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
-
-try {
+await main({ url: import.meta.url }, () => {
   const { values } = parseArgs({
     options: { fresh: { type: "boolean", default: false }, stream: { type: "boolean", default: false } },
   });
-  process.exitCode = await demo(terminal(process.stdout, process.env), values);
-} catch (error) {
-  console.error(isForUsers(error) ? error.message : error);
-  process.exitCode = 1;
-}
+  return demo(terminal(process.stdout, process.env), values);
+});

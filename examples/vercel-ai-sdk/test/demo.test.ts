@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Ended } from "example-llm/process";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { cleanUp, newFolder, runDemo } from "./support/demo-process.ts";
@@ -52,6 +54,39 @@ describe.each(full ? demos : demos.slice(0, 1))("%s", (_, args) => {
     expect(calls(next)).toEqual([2, 0]);
     expect(answers(next)[2]).toBe(answers(next)[1]);
   });
+});
+
+test("what a real model has answered is replayed without its key; a call that is not recorded needs it", async () => {
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      const output = [
+        {
+          type: "message",
+          id: "m",
+          role: "assistant",
+          content: [{ type: "output_text", text: "REAL ANSWER", annotations: [] }],
+        },
+      ];
+      const usage = { input_tokens: 1, output_tokens: 1 };
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ id: "r", created_at: 1, model: "gpt", output, usage }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const env = { LLM_PROVIDER: "openai", OPENAI_BASE_URL: `http://127.0.0.1:${port}` };
+  const folder = newFolder();
+  const once = await runDemo(folder, [], { env: { ...env, OPENAI_API_KEY: "k" } });
+  server.close();
+  expect(once).toMatchObject({ code: 0, err: "" });
+  expect(calls(once)).toEqual([3, 0]);
+  const again = await runDemo(folder, [], { env: { ...env, OPENAI_API_KEY: "" } });
+  expect(again).toMatchObject({ code: 0, err: "" });
+  expect(calls(again)).toEqual([0, 0]);
+  expect(answers(again)[1]).toContain("REAL ANSWER");
+  const fresh = await runDemo(folder, ["--fresh"], { env: { ...env, OPENAI_API_KEY: "" } });
+  expect(fresh.code).toBe(1);
+  expect(fresh.err).toMatch(/^LLM_PROVIDER is "openai", but OPENAI_API_KEY is not set\..*\n$/);
 });
 
 test("a choice that cannot be honoured is one line", async () => {
