@@ -143,7 +143,7 @@ const chapters: readonly PlantedBug[] = [
   {
     name: "log-before-its-index",
     breaks: "remote-storage.1",
-    find: "    await mark(this.#bucket, { locator, generation, slot }, state);\n    const record = { slot, state, batch,",
+    find: "    made.push(...(await mark(this.#bucket, { locator, generation, slot }, state)));\n    const record = { slot, state, batch,",
     replace: "    const record = { slot, state, batch,",
     also: [
       {
@@ -170,6 +170,36 @@ const chapters: readonly PlantedBug[] = [
     replace: "if (tail >=",
     why: "A reader of the current chapter begins in an earlier one, and reads every slot from there on.",
     seenBy: seenBy("chapters"),
+  },
+  {
+    name: "repeated-start-leaves-its-index-object",
+    breaks: "remote-storage.4",
+    find: "(found.log === null && !fresh && (await this.#logs.isBegun(locator)))",
+    replace: "false",
+    also: [
+      {
+        find: "await unmade(this.#plain, made.splice(0), found.log);",
+        replace: "made.splice(0);",
+      },
+    ],
+    why: "Every request that is repeated leaves an object that a sweep must read and delete.",
+    seenBy: seenBy("repeated"),
+  },
+  {
+    name: "outage-waited-for-again",
+    breaks: "patience.1",
+    find: "if (isDown || Math.max(waited, world.now() - begin) >= deadlineMs) {",
+    replace: "if (Math.max(waited, world.now() - begin) >= deadlineMs) {",
+    why: "A caller waits for the deadline of each request in a row, while the bucket is down.",
+    seenBy: seenBy("pauses"),
+  },
+  {
+    name: "pause-without-its-sign",
+    breaks: "remote-pauses.1",
+    find: "if ((await bucket.get(sign)) === null) await bucket.put(sign, writeObject({}));",
+    replace: "",
+    why: "A workflow is paused, and no driver looks for its pause.",
+    seenBy: seenBy("pauses"),
   },
 ];
 

@@ -50,7 +50,9 @@ export class Demo {
     await this.#post(`/resume/${token}`, { value });
     await this.#post(`/resume/${token}`, { value: { approved: false } });
 
-    this.#stage.head(`Nobody asks for anything: the embargo of ${embargo} s ends, and so does the lease of the dead`);
+    this.#stage.head(
+      `No request drives a run: the embargo of ${embargo} s ends, and so does the lease of the dead driver`,
+    );
     const { output } = await this.#until("wind", ({ status }) => status === "completed");
     this.#out.line(`  | ${output?.text ?? ""}`);
     await this.#until("ferry", ({ status }) => status === "suspended");
@@ -91,7 +93,9 @@ export class Demo {
 
   async #steps(id: string): Promise<readonly string[]> {
     const { body } = await this.#stage.emulator.ask(`/runs/${id}/entries`);
-    const { entries } = body as { readonly entries: readonly { readonly kind: string; readonly key: string }[] };
+    const { entries } = body as {
+      readonly entries: readonly { readonly kind: string; readonly key: string }[];
+    };
     return entries.filter(({ kind }) => kind === "step.completed").map(({ key }) => key);
   }
 }

@@ -32,7 +32,8 @@ interface Read {
 const key = { authorization: "Bearer let-me-in" };
 const start = (id: string, input: unknown = { topic: "Rain" }, headers: Record<string, string> = key) =>
   emulator.ask("/runs", { workflow: "announcement", id, input }, headers);
-const resume = (token: string, value: unknown): Promise<Answer> => emulator.ask(`/resume/${token}`, { value });
+const resume = (token: string, value: unknown): Promise<Answer> =>
+  emulator.ask(`/resume/${token}`, { value });
 const statusOf = ({ status, body }: Answer): unknown => [status, (body as Read).status];
 const codeOf = ({ status, body }: Answer): unknown => [
   status,

@@ -131,7 +131,10 @@ async function load(
   const baseURL = env[provider.baseURL];
   const loaded = await provider.load({ apiKey: apiKey ?? "none", model, at: baseURL ? { baseURL } : {} });
   if (apiKey !== null) return { model: loaded, line: `${name} ${model} (${why})` };
-  return { model: withoutKey(loaded, missing), line: `${name} ${model} (${why}; ${provider.key} is not set)` };
+  return {
+    model: withoutKey(loaded, missing),
+    line: `${name} ${model} (${why}; ${provider.key} is not set)`,
+  };
 }
 
 /** The same model, which can be named and not called. */

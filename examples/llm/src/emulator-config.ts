@@ -45,7 +45,9 @@ export interface EmulatedWorker {
 
 /** Bindings of other kinds would be missing in the Worker, without a word. The rest concerns deployment only. */
 const understood = new Set(
-  "name main compatibility_date compatibility_flags vars r2_buckets durable_objects migrations queues triggers send_metrics".split(" "),
+  "name main compatibility_date compatibility_flags vars r2_buckets durable_objects migrations queues triggers send_metrics".split(
+    " ",
+  ),
 );
 
 /** JSON with comments and trailing commas. */

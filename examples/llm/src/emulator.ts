@@ -36,7 +36,9 @@ const program = fileURLToPath(new URL("emulator-main.ts", import.meta.url));
 export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
   const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
   const given: EmulatorOptions = { ...options, folder, port: Number(process.env["PORT"] || 8787) };
-  console.log(`To deploy: cd examples/${options.example} && npm run build --prefix ../.. && npx wrangler@4 deploy --minify (see its README)`);
+  console.log(
+    `To deploy: cd examples/${options.example} && npm run build --prefix ../.. && npx wrangler@4 deploy --minify (see its README)`,
+  );
   const child = spawn(process.execPath, [guard, program, JSON.stringify(given)], {
     detached: true,
     stdio: ["pipe", "inherit", "inherit"],

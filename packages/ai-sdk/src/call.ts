@@ -107,7 +107,9 @@ function nameOf(kind: string, model: ModelId, params: Params): string {
   const { provider, modelId } = model;
   const { prompt, ...others } = asked(params);
   const hashed = Array.isArray(prompt) ? promptHash(prompt) : prompt;
-  const question = byDigest(plain({ version, kind, provider, modelId, question: { ...others, prompt: hashed } }));
+  const question = byDigest(
+    plain({ version, kind, provider, modelId, question: { ...others, prompt: hashed } }),
+  );
   return `${kind} ${fingerprint(question, `question of a ${kind} call`)}`;
 }
 

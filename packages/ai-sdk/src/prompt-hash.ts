@@ -3,8 +3,8 @@
  * of a conversation begin with those before them, so each costs what it adds, and not its whole length again.
  *
  * H1. Equal prompts have equal hashes, whatever was hashed before: what is remembered only saves work.
- * H2. A message counts as remembered if its content is equal, because the SDK makes new objects for each call. What is
- *     compared is a copy, which nobody else can change.
+ * H2. A message counts as remembered if its content is equal, because the SDK makes new objects for each call. It is
+ *     compared with a copy, so a change in place is noticed.
  *
  * Proven in test/long-chat.test.ts.
  */
@@ -59,7 +59,10 @@ function isSame(copy: unknown, value: unknown): boolean {
   if (typeof copy !== "object" || copy === null || Array.isArray(value) !== Array.isArray(copy)) return false;
   if (isOpaque(value) || isOpaque(copy)) return false;
   if (Array.isArray(value))
-    return value.length === (copy as unknown[]).length && value.every((item, i) => isSame((copy as unknown[])[i], item));
+    return (
+      value.length === (copy as unknown[]).length &&
+      value.every((item, i) => isSame((copy as unknown[])[i], item))
+    );
   const fields = copy as Readonly<Record<string, unknown>>;
   let count = 0;
   for (const key of Object.keys(value)) {
@@ -73,9 +76,6 @@ function isSame(copy: unknown, value: unknown): boolean {
 
 function isOpaque(value: object): boolean {
   return (
-    value instanceof Date ||
-    value instanceof URL ||
-    value instanceof ArrayBuffer ||
-    ArrayBuffer.isView(value)
+    value instanceof Date || value instanceof URL || value instanceof ArrayBuffer || ArrayBuffer.isView(value)
   );
 }

@@ -88,7 +88,7 @@ describe("the hash of a prompt", () => {
     [user(new Date(1))],
     [user(new Uint8Array([1]))],
     [user(new Uint8Array([2]))],
-    [user({ "__proto__x": 1 })],
+    [user({ __proto__x: 1 })],
     [user("b"), user("a")],
   ];
 

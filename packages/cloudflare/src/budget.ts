@@ -28,7 +28,7 @@ export interface Budget {
   count(bucket: Bucket): Bucket;
   /** Counts a request to something else. */
   spend(): void;
-  /** Aborts when so many requests are left, or the budget is spent. */
+  /** Aborts when only this number of requests is left, or the budget is spent. */
   leaving(operations: number): AbortSignal;
 }
 

@@ -7,15 +7,12 @@
  * C2. An invocation that dies acknowledges nothing: the queue delivers the message again, and the run is
  *     replayed.
  * C3. A run that another driver has is checked again later, because that driver may be dead.
- * C4. A sweep whose budget is used up goes on in a message of its own, from where it stopped. The time of its beginning
- *     goes with it.
- * C5. A sweep sends a message for a run that was quiet for a minute, and again after each five minutes: the message
- *     before may still be in the queue.
  */
 
-import { DurableError, type App, type ListedRun, type ListPage, type Outcome } from "@durable/core";
+import { DurableError, type App, type Outcome } from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import type { Budget } from "./budget.ts";
+import { sweepOf } from "./sweep.ts";
 
 /**
  * What the queue carries: advance this run; answer a suspend point and advance its run; go on with a sweep that began at
@@ -75,12 +72,6 @@ const longestDelaySeconds = 86_400;
 const longestRetrySeconds = 300;
 /** A run that was started this often without progress kills its drivers. */
 const maxStarts = 50;
-const mostInBatch = 100;
-/** A run is sent when it was quiet for this time, and again after each `againMs`. */
-const quietMs = 60_000;
-const againMs = 300_000;
-/** Requests that a sweep leaves for the run that it reads last, whose log may be long, and for its messages. */
-const leftBySweep = 16;
 
 /** Drives runs from a queue: fire and forget, with a sweep for messages that were lost. */
 export function createConsumer(app: App, options: ConsumerOptions): Consumer {
@@ -93,43 +84,7 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
     budget?.spend();
     return queue.send(message, given);
   };
-
-  /** Sends the messages of a page, in as few requests as possible. */
-  const sendAll = async (runIds: readonly string[]): Promise<void> => {
-    const bodies = runIds.map((runId) => ({ body: { type: "advance", runId } as const }));
-    if (queue.sendBatch === undefined) for (const { body } of bodies) await send(body);
-    else
-      for (let from = 0; from < bodies.length; from += mostInBatch) {
-        budget?.spend();
-        await queue.sendBatch(bodies.slice(from, from + mostInBatch));
-      }
-  };
-
-  const isWanted = ({ workflow, updatedAt, dueSince }: ListedRun, at: number): boolean => {
-    const quiet = at - Math.max(updatedAt, dueSince ?? 0) - quietMs;
-    const isTime = sweepSeconds === 0 || (quiet >= 0 && quiet % againMs < sweepSeconds * 1_000);
-    return app.workflows.includes(workflow) && isTime;
-  };
-
-  /** Sends messages for due runs, from a cursor on. */
-  const sweep = async (cursor: string, at: number): Promise<number> => {
-    // Without a batch, each message is a request.
-    const limit = queue.sendBatch === undefined && budget !== undefined ? leftBySweep / 4 : undefined;
-    const signal = budget?.leaving(leftBySweep);
-    let sent = 0;
-    for (let next: string | null = cursor; next !== null;) {
-      if (signal?.aborted === true) {
-        await send({ type: "sweep", cursor: next, at });
-        break;
-      }
-      const page: ListPage<ListedRun> = await app.list({ dueAt: at, cursor: next, limit, signal });
-      const wanted = page.runs.filter((run) => isWanted(run, at)).map(({ runId }) => runId);
-      await sendAll(wanted);
-      sent += wanted.length;
-      ({ next } = page);
-    }
-    return sent;
-  };
+  const sweep = sweepOf(app, { queue, budget, sweepSeconds, send });
 
   /** Schedules the next check of a run that has not ended. */
   const follow = async (outcome: Outcome<unknown>): Promise<void> => {

@@ -2,7 +2,7 @@
  * A bucket in the SQLite of a Durable Object, for `RemoteStorage`: a request is a statement in the same thread, with no
  * network between. Proven in test/object-bucket.test.ts, on workerd.
  *
- * object-bucket.1. What `create` and `put` write is there as a whole or not at all.
+ * object-bucket.1. A text is written as a whole or not at all, also one of several rows.
  */
 
 import type { Bucket } from "@durable/core/remote";

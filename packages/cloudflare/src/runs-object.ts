@@ -58,6 +58,7 @@ export type RunsObjectClass<Env> = new (
   alarm(): Promise<void>;
 };
 
+const usualLease = "30s";
 /** How long after the lease of a dead driver the alarm comes. */
 const afterLeaseMs = 500;
 const blockedMs = 3_600_000;
@@ -69,81 +70,91 @@ const longestRetryMs = 60_000;
 /** Makes a class of Durable Objects that keep runs, drive them, and wake them. */
 export function runsObject<Env>(options: RunsObjectOptions<Env>): RunsObjectClass<Env> {
   assertOptions(options, "app fetch lease", "runsObject");
-  const { lease = "30s" } = options;
-  const guardMs = toMs(lease, "The lease of runsObject") + afterLeaseMs;
-  return class {
-    readonly #state: ObjectState;
-    readonly #app: Promise<App>;
-    readonly #host: ObjectHost;
-    readonly #env: Env;
-    /** Changes of the alarm are made one after the other. */
-    #last: Promise<unknown> = Promise.resolve();
-    /** Alarms in a row after which a run was still due. */
-    #vain = 0;
-
+  toMs(options.lease ?? usualLease, "The lease of runsObject");
+  return class extends RunsOf<Env> {
     constructor(state: ObjectState, env: Env) {
-      this.#state = state;
-      const waitUntil = (work: Promise<unknown>): void => {
-        state.waitUntil(work);
-        void work.then(
-          () => this.#arm(),
-          () => this.#arm(),
-        );
-      };
-      const storage = new RemoteStorage(objectBucket(state.storage));
-      this.#host = { storage, patience: 0, lease, waitUntil };
-      this.#env = env;
-      this.#app = Promise.resolve(options.app(this.#host, env));
-    }
-
-    async fetch(request: Request): Promise<Response> {
-      const given = { env: this.#env, host: this.#host };
-      const app = await this.#app;
-      if (request.method === "GET" || request.method === "HEAD") return options.fetch(app, request, given);
-      await this.#guard();
-      try {
-        return await options.fetch(app, request, given);
-      } finally {
-        await this.#arm();
-      }
-    }
-
-    async alarm(): Promise<void> {
-      const app = await this.#app;
-      await this.#guard();
-      const { failed } = await app.sweep();
-      for (const { runId, error } of failed) app.world.warn(`run ${runId}: ${String(error)}`);
-      await this.#arm(true);
-    }
-
-    /** Sets an alarm for the case that this life of the object ends now, unless one is set that comes earlier. */
-    #guard(): Promise<void> {
-      return this.#alone(async ({ world }) => {
-        const [now, set] = [world.now(), await this.#state.storage.getAlarm()];
-        if (set === null || set > now + guardMs) await this.#state.storage.setAlarm(now + guardMs);
-      });
-    }
-
-    #arm(isAlarm = false): Promise<void> {
-      return this.#alone(async (app) => {
-        const due = await nextDue(app, guardMs);
-        const now = app.world.now();
-        this.#vain = due > now ? 0 : this.#vain + (isAlarm ? 1 : 0);
-        const pause = this.#vain === 0 ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#vain - 1));
-        if (due === never) await this.#state.storage.deleteAlarm();
-        else await this.#state.storage.setAlarm(Math.max(due, now + pause));
-      });
-    }
-
-    async #alone(work: (app: App) => Promise<void>): Promise<void> {
-      const app = await this.#app;
-      this.#last = this.#last
-        .then(() => work(app))
-        // The alarm that is set stays, and its handler tries again.
-        .catch((error: unknown) => app.world.warn(`the alarm of an object: ${String(error)}`));
-      await this.#last;
+      super(options, state, env);
     }
   };
+}
+
+class RunsOf<Env> {
+  readonly #options: RunsObjectOptions<Env>;
+  readonly #state: ObjectState;
+  readonly #env: Env;
+  readonly #host: ObjectHost;
+  readonly #guardMs: number;
+  readonly #app: Promise<App>;
+  /** Changes of the alarm are made one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+  /** Alarms in a row after which a run was still due. */
+  #vain = 0;
+
+  constructor(options: RunsObjectOptions<Env>, state: ObjectState, env: Env) {
+    const { lease = usualLease } = options;
+    const arm = (): Promise<void> => this.#arm();
+    const waitUntil = (work: Promise<unknown>): void => {
+      state.waitUntil(work);
+      void work.then(arm, arm);
+    };
+    this.#options = options;
+    this.#state = state;
+    this.#env = env;
+    this.#guardMs = toMs(lease, "The lease of runsObject") + afterLeaseMs;
+    const storage = new RemoteStorage(objectBucket(state.storage));
+    this.#host = { storage, patience: 0, lease, waitUntil };
+    this.#app = Promise.resolve(options.app(this.#host, env));
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const app = await this.#app;
+    const answer = (): Response | Promise<Response> =>
+      this.#options.fetch(app, request, { env: this.#env, host: this.#host });
+    if (request.method === "GET" || request.method === "HEAD") return answer();
+    await this.#guard();
+    try {
+      return await answer();
+    } finally {
+      await this.#arm();
+    }
+  }
+
+  async alarm(): Promise<void> {
+    const app = await this.#app;
+    await this.#guard();
+    const { failed } = await app.sweep();
+    for (const { runId, error } of failed) app.world.warn(`run ${runId}: ${String(error)}`);
+    await this.#arm(true);
+  }
+
+  /** Sets an alarm for the case that this life of the object ends now, unless one is set that comes earlier. */
+  #guard(): Promise<void> {
+    return this.#alone(async ({ world }) => {
+      const latest = world.now() + this.#guardMs;
+      const set = await this.#state.storage.getAlarm();
+      if (set === null || set > latest) await this.#state.storage.setAlarm(latest);
+    });
+  }
+
+  #arm(isAlarm = false): Promise<void> {
+    return this.#alone(async (app) => {
+      const due = await nextDue(app, this.#guardMs);
+      const now = app.world.now();
+      this.#vain = due > now ? 0 : this.#vain + (isAlarm ? 1 : 0);
+      const pause = this.#vain === 0 ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#vain - 1));
+      if (due === never) await this.#state.storage.deleteAlarm();
+      else await this.#state.storage.setAlarm(Math.max(due, now + pause));
+    });
+  }
+
+  async #alone(work: (app: App) => Promise<void>): Promise<void> {
+    const app = await this.#app;
+    this.#last = this.#last
+      .then(() => work(app))
+      // The alarm that is set stays, and its handler tries again.
+      .catch((error: unknown) => app.world.warn(`the alarm of an object: ${String(error)}`));
+    await this.#last;
+  }
 }
 
 /** When a run or a schedule is due next. */

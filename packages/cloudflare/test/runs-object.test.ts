@@ -70,16 +70,16 @@ const seconds = (text: string): number => Number.parseInt(text, 10) * 1_000;
 test(`a run sleeps ${sleep} and retries, and its object wakes it to the second; two objects at once`, async () => {
   const server = await start();
   const input = { sleep, retry };
-  await Promise.all(
-    ["one", "two"].map((name) => server.ask(`/${name}/start/r`, { workflow: "nap", input })),
-  );
+  await Promise.all(["one", "two"].map((name) => server.ask(`/${name}/start/r`, { workflow: "nap", input })));
   for (const name of ["one", "two"]) {
     const { outcome, runs, kinds } = await ended(server.ask, `/${name}/run/r`);
     expect(outcome).toMatchObject({ status: "completed", output: { answer: "nobody answered" } });
     const { slept, retried } = outcome.output as { slept: number; retried: number };
     expect(slept).toBeGreaterThanOrEqual(seconds(sleep));
     expect(retried).toBeGreaterThanOrEqual(2 * seconds(retry));
-    console.log(`object ${name}: slept ${slept} ms of ${sleep}, retried twice in ${retried} ms with ${retry} each`);
+    console.log(
+      `object ${name}: slept ${slept} ms of ${sleep}, retried twice in ${retried} ms with ${retry} each`,
+    );
     expect(runs, "each object has its own runs").toEqual(["r"]);
     expect(kinds.filter((kind) => kind === "step.completed")).toHaveLength(3);
   }

@@ -84,7 +84,8 @@ function stage() {
     for (const id of ids) await world.run(app.advance(id));
     for (const key of keys) await bucket.create(key, "");
   };
-  const indexed = async (): Promise<number> => (await bucket.list({ prefix: "index/running/", limit: 2_000 })).keys.length;
+  const indexed = async (): Promise<number> =>
+    (await bucket.list({ prefix: "index/running/", limit: 2_000 })).keys.length;
   return { world, bucket, app, slow, quick, queued, requests, invoke, sweep, record, leave, indexed };
 }
 
@@ -148,10 +149,9 @@ test("a Worker that has used up its subrequests is not asked again", async () =>
     throw new Error("Too many subrequests by single Worker invocation.");
   };
   const world = virtualWorld();
-  const storage = new RemoteStorage(
-    r2Bucket({ get: refuse, put: refuse, list: refuse, delete: refuse }),
-    { world },
-  );
+  const storage = new RemoteStorage(r2Bucket({ get: refuse, put: refuse, list: refuse, delete: refuse }), {
+    world,
+  });
   const app = createApp({ world, storage, secret, workflows: [durable("f", () => Promise.resolve(1))] });
   await expect(world.run(app.run("f", undefined, { id: "r" }))).rejects.toMatchObject({
     message: expect.stringContaining("Too many subrequests"),

@@ -46,7 +46,11 @@ export const Runs = runsObject<Env>({
     }
     const { runs } = await app.list();
     const kinds = (await app.get(id).entries()).map(({ kind }) => kind);
-    return Response.json({ outcome: await app.get(id).outcome(), runs: runs.map(({ runId }) => runId), kinds });
+    return Response.json({
+      outcome: await app.get(id).outcome(),
+      runs: runs.map(({ runId }) => runId),
+      kinds,
+    });
   },
 });
 

@@ -10,18 +10,20 @@ interface Started {
 }
 
 export function startR2(): Promise<Started> {
-  return start("bucket-worker.ts", { r2Buckets: ["JOURNAL"] });
+  return start(new URL("bucket-worker.ts", import.meta.url), { r2Buckets: ["JOURNAL"] });
 }
 
 /** Each prefix is an object of its own. */
 export function startObjects(): Promise<Started> {
-  return start("object-worker.ts", { durableObjects: { TEXTS: { className: "Texts", useSQLite: true } } });
+  return start(new URL("object-worker.ts", import.meta.url), {
+    durableObjects: { TEXTS: { className: "Texts", useSQLite: true } },
+  });
 }
 
-async function start(worker: string, bindings: object): Promise<Started> {
+async function start(worker: URL, bindings: object): Promise<Started> {
   const server = new Miniflare({
     modules: true,
-    script: await bundle(new URL(worker, import.meta.url)),
+    script: await bundle(worker),
     cf: false,
     compatibilityDate: "2026-07-01",
     ...bindings,

@@ -292,8 +292,7 @@ export class RunJournal {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
         const isOver = tries >= (DurableError.is(error, "storage-full") ? fullTries : settleTries);
-        if (isOver || isGivenUp(error))
-          throw unsettled(this.runId || summary.runId, settleTries, error);
+        if (isOver || isGivenUp(error)) throw unsettled(this.runId || summary.runId, settleTries, error);
         await backOff(this.#world, tries);
       }
     }

@@ -4,9 +4,9 @@
  *
  * remote-storage.1. The index comes before the log, because a run that is missing from the index would never be found.
  * remote-storage.2. A refusal counts only after a fresh read of the log, because the cached one may be old.
- * remote-storage.4. A call that writes nothing to the log leaves nothing in the index, unless it was interrupted.
  * remote-storage.3. A chapter has all that it needs in its own records, so the cost of reading it does not grow with
  *     the log.
+ * remote-storage.4. A call that writes nothing to the log leaves nothing in the index, unless it was interrupted.
  */
 
 import type { DurableError } from "../../values/errors.ts";
@@ -116,7 +116,8 @@ export class RemoteStorage implements Storage {
       // The cached log may be old, so a refusal counts only after a fresh read.
       if (refusal !== null && fresh) throw refusal;
       // A read costs a tenth of the writes that a start would make in vain when it is repeated.
-      const isLate = refusal !== null || (found.log === null && !fresh && (await this.#logs.isBegun(locator)));
+      const isLate =
+        refusal !== null || (found.log === null && !fresh && (await this.#logs.isBegun(locator)));
       if (!isLate) {
         const blobs = await this.#blobs.kept(found.log, request, fresh);
         if (blobs !== null && (await this.#grow(found, request, { blobs, made }))) return;

@@ -22,7 +22,10 @@ function stage() {
     const { counts, ...counted } = countingBucket(bucket);
     const own = { ...world, now: () => world.now() - behind };
     const storage = new RemoteStorage(counted, { world: own });
-    return { counts, app: createApp({ world: own, storage, secret, workflows: [flow], patience: 0, warm: 0 }) };
+    return {
+      counts,
+      app: createApp({ world: own, storage, secret, workflows: [flow], patience: 0, warm: 0 }),
+    };
   };
   const index = async (): Promise<string[]> =>
     [...(await keysOf(bucket, "index/")), ...(await keysOf(bucket, "timers/"))].map((key) =>
@@ -79,7 +82,9 @@ describe("a request that is repeated", () => {
 
   test("at the same time as the first leaves one index object", async () => {
     const { world, flow, isolate, index } = stage();
-    const starts = Array.from({ length: 6 }, (_, i) => isolate(i).app.start(flow, "ask", { id: "r", drive: false }));
+    const starts = Array.from({ length: 6 }, (_, i) =>
+      isolate(i).app.start(flow, "ask", { id: "r", drive: false }),
+    );
     await world.run(Promise.all(starts));
     expect(await index()).toEqual(["index/running"]);
   });
