@@ -16,7 +16,7 @@ import type {
 } from "@durable/ai-sdk";
 import type { ChatOptions, ChatUsageOptions } from "@durable/ai-sdk/chat";
 import type { ChatRequestOptions, ChatSendOptions, ChatTransportOptions } from "@durable/ai-sdk/chat-client";
-import type { BudgetOptions, ConsumerOptions, R2Options } from "@durable/cloudflare";
+import type { BudgetOptions, ConsumerOptions, R2Options, RunsObjectOptions } from "@durable/cloudflare";
 import type {
   App,
   AppOptions,
@@ -234,7 +234,7 @@ interface Listed {
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
   readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];
-  readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
+  readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options, RunsObjectOptions<object>];
   readonly simulator: [
     ExploreOptions<string, string>,
     ExploreOptions<undefined, string>,

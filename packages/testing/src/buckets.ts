@@ -94,7 +94,7 @@ export interface FaultyBucket extends Bucket {
   quiet(): Promise<void>;
 }
 
-/** Fewer faults in a row than a caller that retries six times can handle. */
+/** Fewer faults in a row than a caller that retries for 20 seconds can handle. */
 const mostInARow = 3;
 const keysThatLag = 20;
 

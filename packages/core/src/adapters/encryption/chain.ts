@@ -79,7 +79,7 @@ async function opens(cipher: Pick<Cipher, "open">, { covered, seal }: Sealed, sp
         ] as const)
       : ([
           "tampered",
-          "was changed, moved, or sealed with another key. Restore the journal from a backup",
+          "was changed, moved, or sealed with another key. Check the key first; then restore the journal from a backup",
         ] as const);
     throw new DurableError(code, `Batch ${position} of run ${runId} ${why}.`, {
       cause,
