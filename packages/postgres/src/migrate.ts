@@ -1,8 +1,9 @@
 /**
  * The schema of the database, and its migrations.
  *
- * migrate.1. One process migrates at a time: all steps run in one transaction under a lock, which first reads the version
- *     again. Any number of first boots is safe.
+ * migrate.1. One process migrates at a time: all steps run in one transaction, which first locks the row of the version and
+ *     reads it again. Where there is none yet, the one that makes the tables goes first and the others begin anew. Any number
+ *     of first boots is safe. No lock is of a kind that a role without rights can hold.
  * migrate.2. The version changes in the same transaction, so a process that is killed half-way leaves nothing behind.
  * migrate.3. A schema of a newer version of the library, of one before the first release, or of another program is refused
  *     and not changed.
@@ -29,7 +30,7 @@ import { tagFunctions } from "./sql/tags.ts";
 export type Step = (schema: string) => string;
 
 /** The version that the first step makes. Those before it were never released. */
-const firstVersion = 8;
+const firstVersion = 9;
 
 const parts: readonly Step[] = [
   tables,
@@ -65,22 +66,38 @@ export async function migrate(
       "storage-failed",
       `The tables in ${place.place} are missing or of an older version. Run PostgresStorage.migrate with the role that owns them.`,
     );
-  const client = await place.pool.connect().catch((error: unknown) => {
-    throw named(error, place.place);
-  });
+  for (let tries = 1; ; tries++) {
+    try {
+      await migrateOnce(place, all, grantTo);
+      return { isAsync };
+    } catch (error) {
+      if (!wasMade(error) || tries >= migrateTries) throw named(error, place.place);
+    }
+  }
+}
+
+/** More than once means that the tables were removed again in between. */
+const migrateTries = 5;
+
+/** True when another process has made the schema or a table first. */
+function wasMade(error: unknown): boolean {
+  return ["42P06", "42P07", "23505"].includes(stateOf(error) ?? "");
+}
+
+async function migrateOnce(place: Place, all: readonly Step[], grantTo: readonly string[]): Promise<void> {
+  const client = await place.pool.connect();
   let broken: Error | undefined;
   client.on("error", ignore);
   try {
     await migrateWith(client, place, all, grantTo);
   } catch (error) {
     broken = error instanceof Error ? error : new Error(String(error));
-    throw named(error, place.place);
+    throw error;
   } finally {
     // After an error the connection is closed, which also ends the transaction.
     client.release(broken);
     client.removeListener("error", ignore);
   }
-  return { isAsync };
 }
 
 /** A connection that breaks rejects the statement under way. Without a listener it would also end the process. */
@@ -94,9 +111,11 @@ async function migrateWith(
 ): Promise<void> {
   const { schema, quoted } = place;
   await client.query("BEGIN");
-  // A number of its own per schema, so that two schemas of one database do not wait for each other.
-  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`durable ${schema}`]);
-  const { version } = await stateOfSchema(client, place, all);
+  let { version } = await stateOfSchema(client, place, all);
+  if (version > 0) {
+    await client.query(`SELECT FROM ${quoted}.durable_version FOR UPDATE`);
+    ({ version } = await stateOfSchema(client, place, all));
+  }
   if (version === 0) {
     const { rows } = await client.query<{ present: boolean; other: boolean; encoding: string }>(
       `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1) AS present, ${hasTable("$1", "runs")} AS other,

@@ -21,6 +21,7 @@ const rights: Readonly<Record<string, string>> = {
   schedules: "SELECT, INSERT, UPDATE, DELETE",
   paused: "SELECT, INSERT, UPDATE, DELETE",
   limit_texts: "SELECT, INSERT, UPDATE, DELETE",
+  locks: "SELECT, INSERT, UPDATE",
 };
 
 export const grantedTables: readonly string[] = Object.keys(rights);

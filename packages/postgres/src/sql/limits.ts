@@ -7,6 +7,8 @@
  *     its slot, so that an append that began earlier cannot extend them.
  * limits-sql.3. For a claim, a run that was claimed has its slot, too. A claim takes no lock: the lease decides.
  * limits-sql.4. A singleton is looked up under a lock of its text, which is held until the commit.
+ * limits-sql.5. A lock is that of a row, so that only roles with rights to the tables can hold one. Any role of the database
+ *     can take an advisory lock, for as long as it likes.
  */
 
 import { clock, planned } from "./clock.ts";
@@ -14,8 +16,25 @@ import { claimFunctions } from "./claim.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 
-/** The name of the schema in a text. */
-const named = (schema: string): string => schema.replaceAll("'", "''");
+/** How many rows locks share: few enough to stay small, and so many that two names of a group hardly ever meet. */
+const lockRows = 2 ** 20;
+
+/** Waits until no other transaction has the lock of a name. Rows are made when they are first needed, and stay. */
+const locks = (schema: string): string => `
+CREATE UNLOGGED TABLE ${schema}.locks (key bigint PRIMARY KEY);
+
+CREATE FUNCTION ${schema}.lock_name(of_name text) RETURNS void
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_key bigint := hashtextextended(of_name, 0) & ${lockRows - 1};
+BEGIN
+  PERFORM FROM ${schema}.locks l WHERE l.key = at_key FOR UPDATE;
+  IF NOT FOUND THEN
+    INSERT INTO ${schema}.locks VALUES (at_key) ON CONFLICT DO NOTHING;
+    PERFORM FROM ${schema}.locks l WHERE l.key = at_key FOR UPDATE;
+  END IF;
+END $$;
+`;
 
 /** An append that records what the head says about limits. */
 const append = (schema: string): string => `
@@ -30,7 +49,7 @@ DECLARE
   reason text;
 BEGIN
   IF of_singleton IS NOT NULL THEN
-    PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} singleton ' || of_workflow || ' ' || of_singleton, 0));
+    PERFORM ${schema}.lock_name('singleton ' || of_workflow || ' ' || of_singleton);
     -- The run begins, or goes on after its end.
     IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = at_locator
         AND (at_position = 0 OR r.status IN ('running', 'suspended', 'paused'))) THEN
@@ -96,7 +115,7 @@ BEGIN
   SELECT * INTO run FROM ${schema}.runs r WHERE r.locator = of_locator AND NOT r.deleted;
   place := CASE WHEN run.slot IS NOT NULL AND ttl > 0 THEN array_position(limited, run.workflow) END;
   IF place IS NOT NULL THEN
-    PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} slot ' || run.workflow || ' ' || run.slot, 0));
+    PERFORM ${schema}.lock_name('slot ' || run.workflow || ' ' || run.slot);
     PERFORM ${schema}.expire_slots(run.workflow, run.slot, run.id, at_time);
     SELECT * INTO run FROM ${schema}.runs r WHERE r.locator = of_locator AND NOT r.deleted FOR NO KEY UPDATE;
     IF FOUND AND NOT (run.owner IS NOT DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false))
@@ -140,7 +159,7 @@ END $$;
 `;
 
 export const limitFunctions = (schema: string): string =>
-  [append, expire, taken, lease, swap, claimFunctions].map((text) => text(schema)).join("");
+  [locks, append, expire, taken, lease, swap, claimFunctions].map((text) => text(schema)).join("");
 
 /** What is taken and waits, of all runs that have a slot. */
 export const slotUseText = (schema: string): string => {
