@@ -132,9 +132,9 @@ async function respond(service: Service, request: Request): Promise<Response> {
       "read-only",
       "This dashboard is read-only. Start it without readOnly to allow actions.",
     );
-  if (asks !== null && late === undefined)
-    await allow(service, request, { ...asks, ...namesIn(call.params) });
-  return act(service, call);
+  if (asks === null || late !== undefined) return act(service, call);
+  const { scope } = await allow(service, request, { ...asks, ...namesIn(call.params) });
+  return act(service, scope === undefined ? call : { ...call, scope });
 }
 
 /** Where a token opens the page, a refusal says so. */

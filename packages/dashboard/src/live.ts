@@ -15,8 +15,6 @@ const watched = ["running", "suspended", "paused", "blocked", "failed", undefine
 
 /** The live connections of a dashboard. */
 export class Live {
-  /** How many connections are open. */
-  open = 0;
   readonly #app: App;
   readonly #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -195,7 +195,16 @@ export function json(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  return new Response(JSON.stringify(body), {
+  return jsonText(status, JSON.stringify(body), headers);
+}
+
+/** A response of JSON that is text already. */
+export function jsonText(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return new Response(text, {
     status,
     headers: { ...safeHeaders, "content-type": "application/json", ...headers },
   });

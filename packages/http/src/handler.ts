@@ -30,9 +30,9 @@ async function respond(service: Service, request: Request): Promise<Response> {
   const known = (path: string): unknown => path === byToken || assertOpen(service);
   const { route, call } = findRoute(routes, request, { basePath, known });
   const { asks, late, act } = route;
-  if (asks !== null && late === undefined)
-    await allow(service, request, { ...asks, ...namesIn(call.params) });
-  return act(service, call);
+  if (asks === null || late !== undefined) return act(service, call);
+  const { scope } = await allow(service, request, { ...asks, ...namesIn(call.params) });
+  return act(service, { ...call, ...only("scope", scope) });
 }
 
 /** What a path names of an action. */

@@ -1,7 +1,7 @@
 /** What another server over an app shares with the handler: routing, bodies, permissions, and errors. */
 
 export { json, statusOf } from "./errors.ts";
-export { assertFree, eventStream, eventText } from "./event-stream.ts";
+export { assertFree, eventStream, eventText, StreamSlots } from "./event-stream.ts";
 export { forkOptionsIn } from "./forks.ts";
 export { namesIn } from "./handler.ts";
 export { allow, mayDo, readable, serviceOf } from "./options.ts";

@@ -1,10 +1,11 @@
-/** The numbers behind every request. Each is counted while it is read, and crossing one is a 4xx with a code. */
+/** The numbers behind every request. Those of bodies are counted while they are read, and crossing one is a 4xx with a code. */
 
 import type { Duration } from "@durable/core";
 import { assertOptions, toMs } from "@durable/core/storage";
 
 /**
- * Limits of a request. Each is counted while the body is read; crossing one is answered with 4xx and a code.
+ * Limits of requests and their answers. Those of bodies are counted while the body is read; crossing one is answered with
+ * 4xx and a code.
  */
 export interface Limits {
   /** Bytes of a body; 1 MiB by default. */
@@ -21,6 +22,10 @@ export interface Limits {
   readonly stringBytes: number;
   /** Streams that one handler sends at the same time; 1,000 by default. */
   readonly streams: number;
+  /** Streams of one scope, as `authorize` names it, at the same time; 100 by default. */
+  readonly streamsPerScope: number;
+  /** Bytes at which a page of entries is closed; 4 MiB by default. A single larger entry is still sent, alone. */
+  readonly pageBytes: number;
 }
 
 /** The limits that apply where you set none. */
@@ -32,6 +37,8 @@ export const defaultLimits: Limits = {
   nodes: 50_000,
   stringBytes: 1024 * 1024,
   streams: 1_000,
+  streamsPerScope: 100,
+  pageBytes: 4 * 1024 * 1024,
 };
 
 /** Some of the limits; an `undefined` counts as left out. */

@@ -10,6 +10,7 @@ import { type Action, type App, type Authorize, type Duration, DurableError } fr
 import type { ActionType } from "@durable/core/types";
 import { assertOptions, expectApp, toMs } from "@durable/core/storage";
 import { Answered, HttpError } from "./errors.ts";
+import { StreamSlots } from "./event-stream.ts";
 import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
 import { isForeign } from "./same-origin.ts";
 
@@ -48,7 +49,7 @@ export interface Service {
   readonly answerMs: number;
   readonly keepAliveMs: number;
   /** Streams that are open now. */
-  readonly streams: { open: number };
+  readonly streams: StreamSlots;
 }
 
 /** The options of a handler with all defaults. */
@@ -68,7 +69,7 @@ export function serviceOf(app: App, options: HandlerOptions): Service {
     waitUntil: options.waitUntil ?? (() => {}),
     answerMs: toMs(options.answerWithin ?? 2_000, "answerWithin of createHandler"),
     keepAliveMs: toMs(options.keepAlive ?? 15_000, "keepAlive of createHandler"),
-    streams: { open: 0 },
+    streams: new StreamSlots(),
   };
 }
 
@@ -113,6 +114,8 @@ export function assertOpen({ authorize }: Service): Authorize {
 export interface Allowed {
   /** The keys that the request names are keys of this scope. */
   readonly scope?: string;
+  /** The highest priority that a start may choose; missing where the request may choose any. */
+  readonly priority?: number;
 }
 
 /** Lets a request do this, or throws the refusal. */
@@ -130,8 +133,10 @@ export async function allow(service: Service, request: Request, action: Action):
 
 function allowedBy(verdict: unknown): Allowed | null {
   if (verdict === true) return {};
-  const { scope } = Object(verdict) as { readonly scope?: unknown };
-  return typeof scope === "string" && scope !== "" ? { scope } : null;
+  const { scope, priority } = Object(verdict) as { readonly scope?: unknown; readonly priority?: unknown };
+  if (typeof scope !== "string" || scope === "") return null;
+  // All scopes share the order of runs, so none may come first unless the policy says so.
+  return { scope, priority: typeof priority === "number" ? priority : 0 };
 }
 
 /** True if a request may do this: for rows of a list, which are left out otherwise. */

@@ -16,6 +16,8 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>;
   /** The run of the path; "" where the path names none. */
   readonly runId: string;
+  /** The scope that `authorize` gave the request, if it was asked already. */
+  readonly scope?: string;
 }
 
 /** Routes by path and method; `{name}` in a path is a parameter. GET also serves HEAD. */

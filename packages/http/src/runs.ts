@@ -3,7 +3,7 @@
 import type { ListedRun, ListQuery, Outcome, RunStatus, SuspendPoint } from "@durable/core";
 import type { Undone } from "@durable/core/types";
 import { readJson } from "./body.ts";
-import { HttpError, json } from "./errors.ts";
+import { HttpError, json, jsonText } from "./errors.ts";
 import { allow, mayDo, readable, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
 import {
@@ -40,7 +40,12 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
     ...only("priority", priority),
     ...only("tags", tags),
   } as const;
-  const { scope } = await allow(service, request, { ...action, ...only("runId", id) });
+  const { scope, priority: most = Infinity } = await allow(service, request, {
+    ...action,
+    ...only("runId", id),
+  });
+  if (Number(priority ?? 0) > most)
+    throw new HttpError("forbidden", `You may start runs with a priority of at most ${most}.`);
   // A start may be answered with another run than it asked for.
   const mayJoin = async (runId: string): Promise<void> => {
     if (runId !== id) await allow(service, request, { ...action, runId });
@@ -92,17 +97,24 @@ export async function readRun(service: Service, { request, url, runId }: Call): 
   return json(200, outcomeOf(outcome, tokens));
 }
 
-export async function readEntries({ app }: Service, { url, runId }: Call): Promise<Response> {
+const encoder = new TextEncoder();
+
+export async function readEntries({ app, limits }: Service, { url, runId }: Call): Promise<Response> {
   const query = queryOf(url, ["after", "limit", "struck"]);
   const after = wholeIn(query, "after", [0, Number.MAX_SAFE_INTEGER]) ?? 0;
   const limit = wholeIn(query, "limit", [1, 1_000]) ?? 100;
   // One more than the page has, to see whether another page follows.
   const found = await app.get(runId).entries({ after, limit: limit + 1, struck: onIn(query, "struck") });
-  const page = found.slice(0, limit);
-  return json(200, {
-    entries: page.map(toJson),
-    next: page.length < found.length ? (page.at(-1)?.seq ?? null) : null,
-  });
+  const page: string[] = [];
+  let bytes = 0;
+  for (const entry of found.slice(0, limit)) {
+    const text = JSON.stringify(toJson(entry));
+    bytes += encoder.encode(text).length;
+    if (page.length > 0 && bytes > limits.pageBytes) break;
+    page.push(text);
+  }
+  const next = page.length < found.length ? (found[page.length - 1]?.seq ?? null) : null;
+  return jsonText(200, `{"entries":[${page.join(",")}],"next":${next}}`);
 }
 
 export async function cancelRun({ app, limits }: Service, { request, runId }: Call): Promise<Response> {

@@ -21,14 +21,17 @@ type Place = { readonly attempt: number; readonly from: number; readonly chapter
 
 const most = Number.MAX_SAFE_INTEGER;
 
-export async function streamRun(service: Service, { request, url, runId, params }: Call): Promise<Response> {
+export async function streamRun(
+  service: Service,
+  { request, url, runId, params, scope }: Call,
+): Promise<Response> {
   const place = placeOf(request, url);
   if (place === null) return new Response(null, { status: 204, headers: safeHeaders });
   const run = service.app.get(runId);
   const over = await isOver(run);
   if (request.method === "HEAD") return new Response(null, { headers: eventHeaders });
   const { streams: slots, keepAliveMs } = service;
-  assertFree(slots, service.limits.streams);
+  assertFree(slots, service.limits, scope);
   const abort = new AbortController();
   const events = run.stream(params["name"] as string, { ...place, signal: abort.signal });
   const first = events.next();
@@ -37,7 +40,7 @@ export async function streamRun(service: Service, { request, url, runId, params 
   // It may fail before it is read.
   first.catch(() => {});
   const texts = textsOf(service, { events, first, attempt: place.attempt, signal: abort.signal });
-  return eventStream(texts, { slots, keepAliveMs, abort, client: request.signal });
+  return eventStream(texts, { slots, scope, keepAliveMs, abort, client: request.signal });
 }
 
 /** Where to start; `null` after the end. */

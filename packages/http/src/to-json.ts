@@ -3,11 +3,14 @@
  * nearest equivalent, which is not reversible. Send values in the form that your workflow's schema accepts.
  */
 
+import { limits } from "@durable/core";
+
 /** A plain JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** Shared parts are written each time they occur, so a value with very many of them is cut. */
+/** Shared parts are written each time they occur, so a value with very many of them, or long ones, is cut. */
 const mostNodes = 1_000_000;
+const mostText = 2 * limits.valueBytes;
 
 /**
  * Turns a value of a journal into plain JSON, for reading. A value that JSON cannot express is replaced by
@@ -20,11 +23,14 @@ export function toJson(value: unknown): Json {
 class Converter {
   readonly #open = new Set<object>();
   #nodes = 0;
+  #text = 0;
 
   convert(value: unknown): Json {
     this.#nodes += 1;
     switch (typeof value) {
       case "string":
+        this.#text += value.length;
+        return this.#text > mostText ? "[cut]" : value;
       case "boolean":
         return value;
       case "number":

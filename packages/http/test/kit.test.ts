@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from "vitest";
 import { HttpError } from "../src/index.ts";
-import { eventStream, findRoute, isForeign, type Routes } from "../src/kit.ts";
+import { eventStream, findRoute, isForeign, type Routes, StreamSlots } from "../src/kit.ts";
 
 const request = (path: string, init: RequestInit = {}): Request =>
   new Request(`https://ops.example.com${path}`, init);
@@ -44,7 +44,7 @@ test("a route is found by path and method, with its parameters and a checked run
 });
 
 test("a source of events is ended when its client leaves, also while a text waits to be taken", async () => {
-  const [slots, abort, ended] = [{ open: 0 }, new AbortController(), vi.fn<() => void>()];
+  const [slots, abort, ended] = [new StreamSlots(), new AbortController(), vi.fn<() => void>()];
   const texts = (async function* () {
     try {
       for (;;) yield "event: x\ndata: 1\n\n";
@@ -52,7 +52,13 @@ test("a source of events is ended when its client leaves, also while a text wait
       ended();
     }
   })();
-  const response = eventStream(texts, { slots, keepAliveMs: 1_000, abort, client: undefined });
+  const response = eventStream(texts, {
+    slots,
+    scope: undefined,
+    keepAliveMs: 1_000,
+    abort,
+    client: undefined,
+  });
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   expect(new TextDecoder().decode((await reader.read()).value)).toBe("event: x\ndata: 1\n\n");
   expect([slots.open, abort.signal.aborted]).toEqual([1, false]);

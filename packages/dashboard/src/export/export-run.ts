@@ -4,6 +4,7 @@
  * export.1. The file allows exactly its own script and style, by their hashes, and no connection.
  * export.2. The data is JSON in which no character can end the element that holds it.
  * export.3. Redaction is on unless it is turned off.
+ * export.4. The values of a file have a bound together, and others get their turn while it is made.
  *
  * Proven in test/export.test.ts.
  */
@@ -17,6 +18,7 @@ import type { Call } from "@durable/http/kit";
 import type { JournalEntry, RunPage, StepDetail } from "../api.ts";
 import { type Service, serviceOf } from "../options.ts";
 import { baseOf, detailOf, journalEntry, pageOf, shownRows } from "../routes/run.ts";
+import { Room } from "../text.ts";
 import { redact } from "./redact.ts";
 
 /** Options of `exportRun`. */
@@ -72,18 +74,40 @@ async function fileOf(
     );
   const rows = shownRows(viewRun(entries));
   const base = baseOf(entries);
-  const whole: Omit<Exported, "redacted" | "exportedAt"> = {
-    run: await pageOf(service, runId, { request: options.request }),
-    steps: Object.fromEntries(rows.map((row) => [row.key, detailOf(row, entries, service)])),
-    journal: entries.map((entry) => journalEntry(entry, base)),
-  };
+  // Of its own for each part, so that large steps leave the journal its room.
+  const [ofRun, ofSteps, ofJournal] = [new Room(), new Room(), new Room()];
   // Everything passes through JSON here, so what is redacted is exactly what is written.
-  const data = JSON.parse(JSON.stringify(whole)) as Plain;
+  const written = async <T extends object>(part: T): Promise<T> => {
+    const data = JSON.parse(JSON.stringify(part)) as Plain;
+    await turn();
+    return (options.redact ? redact(data, options.hide) : data) as unknown as T;
+  };
+  const run = await written(await pageOf(service, runId, { request: options.request, room: ofRun }));
+  const steps: [string, StepDetail][] = [];
+  for (const row of rows) {
+    const detail = detailOf(row, entries, { prices: service.prices, room: ofSteps });
+    // Under its name, by which it may be hidden.
+    steps.push(...Object.entries(await written({ [row.key]: detail })));
+  }
+  const journal: JournalEntry[] = [];
+  for (const entry of entries) journal.push(await written(journalEntry(entry, base, ofJournal)));
   return html({
-    ...((options.redact ? redact(data, options.hide) : data) as unknown as typeof whole),
+    run,
+    steps: Object.fromEntries(steps),
+    journal,
     redacted: options.redact,
     exportedAt: service.app.world.now(),
   });
+}
+
+/** How long a process works on a file before others get their turn, in milliseconds. */
+const turnMs = 20;
+let since = 0;
+
+async function turn(): Promise<void> {
+  if (performance.now() - since < turnMs) return;
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  since = performance.now();
 }
 
 async function html(data: Exported): Promise<string> {

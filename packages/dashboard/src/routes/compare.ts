@@ -3,10 +3,11 @@
 import type { RunHead } from "@durable/core";
 import type { Entry } from "@durable/core/types";
 import { diff, type Given } from "@durable/core/inspect";
-import { plain, viewRun, type Plain } from "@durable/core/inspect";
+import { viewRun, type Plain } from "@durable/core/inspect";
 import { allow, type Call, json, mayDo, readable, runIdOf } from "@durable/http/kit";
 import type { DiffPage, Tree, TreeNode } from "../api.ts";
 import type { Service } from "../options.ts";
+import { Room } from "../text.ts";
 import { markOf } from "./summaries.ts";
 
 const mostNodes = 100;
@@ -87,6 +88,8 @@ export async function diffRuns(service: Service, { request, url }: Call): Promis
   for (const runId of ids) await allow(service, request, { type: "read", runId });
   const [before = [], after = []] = await Promise.all(ids.map((id) => service.app.get(id).entries()));
   const { calls, end } = diff(before, after);
+  const room = new Room();
+  const givenOf = (given: Given | null): Plain | null => shownGiven(given, room);
   return json(200, {
     before: nameOf(before),
     after: nameOf(after),
@@ -101,9 +104,11 @@ function nameOf(entries: readonly Entry[]): DiffPage["before"] {
 }
 
 /** An error is shown as `{ error }`, a value as it is. */
-function givenOf(given: Given | null): Plain | null {
+function shownGiven(given: Given | null, room: Room): Plain | null {
   if (given === null) return null;
-  return "error" in given ? { error: plain(given.error, options) } : plain(given.value, options);
+  return "error" in given
+    ? { error: room.show(given.error, textLength) }
+    : room.show(given.value, textLength);
 }
 
-const options = { textLength: 50_000 };
+const textLength = 50_000;

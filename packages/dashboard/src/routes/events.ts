@@ -6,14 +6,16 @@
  */
 
 import { storageOf } from "@durable/core/inspect";
-import { locatorOf, plain } from "@durable/core/inspect";
+import { locatorOf } from "@durable/core/inspect";
 import { allow, assertFree, type Call, eventStream, eventText, runIdOf } from "@durable/http/kit";
 import type { Service } from "../options.ts";
+import { Room } from "../text.ts";
 import { beyondEnd } from "./run.ts";
 
 const keepAliveMs = 10_000;
 const pollMs = 1_000;
-const mostOpen = 100;
+/** Connections at the same time: of all pages, and of those of one scope. */
+const most = { streams: 100, streamsPerScope: 20 };
 
 type Texts = AsyncGenerator<string, void>;
 
@@ -21,18 +23,18 @@ type Texts = AsyncGenerator<string, void>;
 export async function events(service: Service, { request, url }: Call): Promise<Response> {
   const named = url.searchParams.get("run") ?? "";
   const runId = named === "" ? "" : runIdOf(named);
-  await allow(service, request, runId === "" ? { type: "list" } : { type: "read", runId });
-  return stream(service, request, (signal) =>
+  const { scope } = await allow(service, request, runId === "" ? { type: "list" } : { type: "read", runId });
+  return stream(service, { request, scope }, (signal) =>
     runId === "" ? listTexts(service, signal) : runTexts(service, runId, signal),
   );
 }
 
 /** Chunks of a stream, from the beginning: those that are recorded, then new ones. */
-export function chunks({ app, ...service }: Service, { request, url, runId }: Call): Response {
+export function chunks(service: Service, { request, url, runId, scope }: Call): Response {
   const name = url.searchParams.get("key") ?? "";
-  return stream(service, request, async function* (signal) {
-    for await (const event of app.get(runId).stream(name, { signal }))
-      yield eventText(event.type, event.type === "chunk" ? plain(event.value) : event.attempt);
+  return stream(service, { request, scope }, async function* (signal) {
+    for await (const event of service.app.get(runId).stream(name, { signal }))
+      yield eventText(event.type, event.type === "chunk" ? new Room().show(event.value) : event.attempt);
     yield eventText("end", null);
   });
 }
@@ -81,13 +83,13 @@ function ended(signal: AbortSignal): Promise<void> {
 
 /** Sends what `source` says until it ends or the client leaves; a failure is its last event. */
 function stream(
-  { live, onError }: Pick<Service, "live" | "onError">,
-  { signal: client }: Request,
+  { streams: slots, onError }: Service,
+  { request, scope }: { readonly request: Request; readonly scope: string | undefined },
   source: (signal: AbortSignal) => Texts,
 ): Response {
-  assertFree(live, mostOpen);
+  assertFree(slots, most, scope);
   const abort = new AbortController();
-  return eventStream(texts(), { slots: live, keepAliveMs, abort, client });
+  return eventStream(texts(), { slots, scope, keepAliveMs, abort, client: request.signal });
 
   async function* texts(): Texts {
     yield ": open\n\n";

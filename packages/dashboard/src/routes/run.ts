@@ -4,24 +4,14 @@ import { DurableError, type RunHead } from "@durable/core";
 import type { Entry } from "@durable/core/types";
 import { spendOf } from "@durable/core/inspect";
 import { blockedNote, retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
-import {
-  allRows,
-  locatorOf,
-  plain,
-  type Plain,
-  viewRun,
-  type RowView,
-  type RunView,
-} from "@durable/core/inspect";
+import { allRows, locatorOf, type Plain, viewRun, type RowView, type RunView } from "@durable/core/inspect";
 import { type Call, json, readable } from "@durable/http/kit";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import type { Service } from "../options.ts";
-import { describe, isJson } from "../text.ts";
+import { describe, isJson, Room } from "../text.ts";
 import { numberIn } from "./request.ts";
 import { itemOf } from "./runs.ts";
 
-/** Longer texts are cut before they are sent. */
-const textLength = 200_000;
 const mostBelow = 50;
 
 /** A read from here gives no batches, only what stands beside the journal. */
@@ -38,7 +28,12 @@ export async function pageOf(
   {
     request,
     chapter,
-  }: { readonly request?: Request | undefined; readonly chapter?: number | undefined } = {},
+    room = new Room(),
+  }: {
+    readonly request?: Request | undefined;
+    readonly chapter?: number | undefined;
+    readonly room?: Room;
+  } = {},
 ): Promise<RunPage> {
   const { app, prices } = service;
   const storage = await storageOf(app);
@@ -61,11 +56,11 @@ export async function pageOf(
       ...("error" in retry ? { problem: describe(retry.error) } : {}),
       row: first === undefined ? null : struckKey(first),
     })),
-    waits: waits.map(waitOf),
+    waits: waits.map((wait) => waitOf(wait, room)),
     parentRun: view.lineage?.parent ?? childOf?.runId ?? null,
     state: (await stateIn(app, beside)) ?? (view.status === "suspended" ? "waiting" : view.status),
     tags: head?.tags ?? {},
-    ...(await reportOf(service, runId, head)),
+    ...(await reportOf(service, runId, { head, room })),
     below: (request === undefined ? below.runs : await readable(service, request, below.runs)).map((head) =>
       itemOf(head, doing.get(head.runId)),
     ),
@@ -73,7 +68,7 @@ export async function pageOf(
     retriable: view.status === "failed" && (await retryRefusal(app, runId)) === null,
     entries: entries.length,
     now,
-    ...shown(view, { input, output, error }),
+    ...shown(view, { input, output, error }, room),
   };
 }
 
@@ -87,11 +82,15 @@ function struckKey({ key, struck }: RowView): string {
 }
 
 /** The text beside the journal may be sealed, so the value comes from the outcome. */
-async function reportOf({ app }: Service, runId: string, head: RunHead | undefined): Promise<object> {
+async function reportOf(
+  { app }: Service,
+  runId: string,
+  { head, room }: { readonly head: RunHead | undefined; readonly room: Room },
+): Promise<object> {
   if (head?.report === undefined) return {};
   try {
     const { report } = await app.get(runId).outcome();
-    return report === undefined ? {} : { report: plain(report, { textLength }) };
+    return report === undefined ? {} : { report: room.show(report) };
   } catch (error) {
     // The outcome has tokens, which cannot be made here.
     if (DurableError.is(error, "no-secret")) return {};
@@ -99,9 +98,9 @@ async function reportOf({ app }: Service, runId: string, head: RunHead | undefin
   }
 }
 
-function shown(view: RunView, values: object): object {
+function shown(view: RunView, values: object, room: Room): object {
   const present = Object.entries(values).filter(([name]) => name in view);
-  return Object.fromEntries(present.map(([name, value]) => [name, plain(value, { textLength })]));
+  return Object.fromEntries(present.map(([name, value]) => [name, room.show(value)]));
 }
 
 function rowOf(row: RowView, { prices }: Service): Row {
@@ -132,8 +131,8 @@ function rowOf(row: RowView, { prices }: Service): Row {
 }
 
 /** A wait as pages show it. Its token stays on the server. */
-export function waitOf({ wait: _wait, ...wait }: RunView["waits"][number]): Wait {
-  return { ...wait, note: plain(wait.note), schema: plain(wait.schema) };
+export function waitOf({ wait: _wait, ...wait }: RunView["waits"][number], room = new Room()): Wait {
+  return { ...wait, note: room.show(wait.note), schema: room.show(wait.schema) };
 }
 
 export async function stepDetail(service: Service, { runId, url }: Call): Promise<Response> {
@@ -145,13 +144,12 @@ export async function stepDetail(service: Service, { runId, url }: Call): Promis
   return json(200, detailOf(row, entries, service));
 }
 
-const show = (value: unknown): Plain => plain(value, { textLength });
-
 export function detailOf(
   row: RowView,
   entries: readonly Entry[],
-  { prices }: Pick<Service, "prices">,
+  { prices, room = new Room() }: Pick<Service, "prices"> & { readonly room?: Room },
 ): StepDetail {
+  const show = (value: unknown): Plain => room.show(value);
   return {
     key: row.key,
     lossy: "value" in row && !isJson(row.value),
@@ -181,8 +179,9 @@ export async function journalPage(service: Service, { runId, url }: Call): Promi
   const offset = numberIn(url, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER, or: 0 });
   const limit = numberIn(url, "limit", { min: 1, max: 500, or: 100 });
   const entries = await service.app.get(runId).entries({ chapter: chapterIn(url), struck: true });
+  const [base, room] = [baseOf(entries), new Room()];
   return json(200, {
-    entries: entries.slice(offset, offset + limit).map((entry) => journalEntry(entry, baseOf(entries))),
+    entries: entries.slice(offset, offset + limit).map((entry) => journalEntry(entry, base, room)),
     total: entries.length,
   } satisfies EntryPage);
 }
@@ -193,10 +192,10 @@ export function baseOf(entries: readonly Entry[]): number {
   return first?.kind === "run.forked" ? first.base : 0;
 }
 
-export function journalEntry(entry: Entry, base: number): JournalEntry {
+export function journalEntry(entry: Entry, base: number, room: Room): JournalEntry {
   const { seq, at, kind, outside, struck, ...others } = entry;
   const { key = "", ...fields } = others as { key?: string };
-  const rest = plain(fields, { textLength: 20_000 });
+  const rest = room.show(fields, 20_000) as JournalEntry["rest"];
   const about = { seq, at, kind, key, outside, inherited: seq <= base, rest };
   return struck === undefined ? about : { ...about, struck };
 }
