@@ -37,6 +37,7 @@ export {
   afterPrefix,
   inTurns,
   scheduleListing,
+  damagedHead,
   noted,
   keepReport,
   dueOrder,

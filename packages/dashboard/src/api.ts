@@ -224,8 +224,16 @@ export interface InboxItem {
   readonly wait: Wait;
 }
 
+/** A run that waits, and whose journal cannot be read. */
+export interface Unreadable {
+  readonly runId: string;
+  readonly workflow: string;
+  readonly problem: string;
+}
+
 export interface Inbox {
   readonly items: readonly InboxItem[];
+  readonly unreadable: readonly Unreadable[];
   readonly next: string | null;
 }
 

@@ -2,7 +2,7 @@
 
 import type { ListQuery, RunHead, RunStatus } from "@durable/core";
 import type { BlockedNote, RunFlow } from "@durable/core/storage";
-import { dueSinceOf, isDead, noted, readMarks } from "@durable/core/storage";
+import { dueSinceOf, isDead, damagedHead, noted, readMarks } from "@durable/core/storage";
 import { take } from "./text.ts";
 
 /** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */
@@ -76,7 +76,14 @@ export function isDriven({ driven, process }: Pick<RunRow, "driven" | "process">
 
 /** The head of a run with its note. */
 export function notedHead(row: RunRow): RunHead {
-  return noted(headOf(row), row.blocked === null ? null : noteOf(row.blocked));
+  try {
+    return noted(headOf(row), row.blocked === null ? null : noteOf(row.blocked));
+  } catch (error) {
+    const { locator, created_at: createdAt, updated_at: updatedAt } = row;
+    const named = { locator, runId: take(row.run_id), workflow: take(row.workflow), createdAt, updatedAt };
+    const why = error instanceof Error ? error.message : String(error);
+    return damagedHead(named, `The row of run ${named.runId} is damaged: ${why}. Restore it from a backup.`);
+  }
 }
 
 /** The time by which a list is sorted; 0 in one that begins with the newest run. */

@@ -301,3 +301,24 @@ describe("options", () => {
     expect(() => new PostgresStorage(options)).toThrow(message);
   });
 });
+
+test("a row that cannot be read is listed as damaged, beside the others", async () => {
+  const { open, sql } = place();
+  const storage = open();
+  const heads = [headOf(), headOf(), headOf()];
+  for (const head of heads) await storage.append(request(head, 0));
+  for (const change of ["ancestors = '{'", "flow = '{'", "marks = '{'", "tags = 'x'"]) {
+    const { locator } = heads[1]!;
+    await sql(`UPDATE S.runs SET ${change} WHERE locator = $1`, [locator]);
+    const { runs } = await storage.list();
+    expect(runs, change).toHaveLength(3);
+    expect(runs.find((run) => run.locator === locator)).toMatchObject({
+      status: "blocked",
+      blocked: { code: "corrupt", message: expect.stringContaining("is damaged") },
+    });
+    await sql(
+      `UPDATE S.runs SET ancestors = '[]', flow = NULL, marks = NULL, tags = NULL WHERE locator = $1`,
+      [locator],
+    );
+  }
+});

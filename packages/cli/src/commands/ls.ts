@@ -142,7 +142,7 @@ function noteOf(
   now: number,
 ): string {
   const parts = [
-    ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
+    ...(blocked === undefined ? [] : [styled("red", blocked.code === "corrupt" ? "damaged" : blocked.code)]),
     ...(error === undefined ? [] : [styled("red", inline(error.message ?? error.code, 60))]),
     ...(waits?.question === undefined ? [] : [styled("yellow", inline(waits.question, 60))]),
     ...((state === "sleeping" || state === "waiting") && wakeAt !== null

@@ -18,6 +18,9 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
   const open: ListedRun[] = [];
   for (const status of ["running", "suspended", "blocked"] as const)
     for await (const head of allRuns(app, { status })) open.push(head);
+  // A damaged row may say anything of its run, also that it has ended.
+  const listed = new Set(open.map(({ locator }) => locator));
+  for await (const head of allRuns(app)) if (isDamaged(head) && !listed.has(head.locator)) open.push(head);
   const due = new Set((await app.list({ dueAt: now, limit: 500 })).runs.map(({ runId }) => runId));
   const doing = await underWay(app);
   const mine = session.appFile === null ? null : new Set(app.workflows);
@@ -42,6 +45,10 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
 function isForeign({ workflow, parent, ancestors }: RunHead, mine: ReadonlySet<string>): boolean {
   const isChild = parent !== null && ancestors.length === 0;
   return workflow !== "" && !isChild && !mine.has(workflow);
+}
+
+function isDamaged({ blocked: note }: RunHead): boolean {
+  return note?.code === "corrupt";
 }
 
 function ids(heads: readonly RunHead[]): string {
@@ -91,6 +98,14 @@ function blocked(heads: readonly RunHead[]): Finding[] {
     const { code = "", message = "" } = head.blocked ?? {};
     const id = shortId(head.runId);
     const isDiverged = code === "diverged" || code === "foreign-await";
+    if (isDamaged(head))
+      return {
+        level: "fail",
+        check: "blocked",
+        text: `${id} is damaged: ${message}`,
+        fix: "restore it from a backup",
+        runs: [head.runId],
+      };
     const fix = isDiverged
       ? `durable replay ${id}; durable explain ${code}`
       : `durable explain ${code}; then durable wake ${id}`;

@@ -1,6 +1,6 @@
 /** Tools that only read. */
 
-import type { App } from "@durable/core";
+import { DurableError, type App } from "@durable/core";
 import { diff } from "@durable/core/inspect";
 import { replayRun } from "@durable/core/inspect";
 import { plain, viewRun, type Plain, type RowView } from "@durable/core/inspect";
@@ -157,11 +157,32 @@ async function listWaits(session: Session, args: Args, now: number): Promise<Pla
     args["run"] === undefined
       ? await app.list({ waiting: true, limit, cursor })
       : { runs: [{ runId: await runOf(session, args) }], next: null };
-  const looks = await Promise.all(page.runs.map(({ runId }) => lookAt(app, runId, { now })));
-  const waits = looks.flatMap(({ state, view: { runId, workflow, waits: open } }) =>
-    open.filter(({ answered }) => !answered).map((wait) => ({ runId, workflow, state, ...wait })),
+  const looks = await Promise.all(
+    page.runs.map(({ runId }) =>
+      lookAt(app, runId, { now }).catch((error: unknown) => {
+        // One journal that cannot be read hides no wait of others.
+        if (args["run"] !== undefined || !DurableError.is(error)) throw error;
+        return { runId, code: error.code, message: error.message };
+      }),
+    ),
   );
-  return plain({ waits, next: page.next }, { textLength });
+  const waits = looks.flatMap((look) =>
+    "code" in look
+      ? []
+      : look.view.waits
+          .filter(({ answered }) => !answered)
+          .map((wait) => ({
+            runId: look.view.runId,
+            workflow: look.view.workflow,
+            state: look.state,
+            ...wait,
+          })),
+  );
+  const unreadable = looks.filter((look) => "code" in look);
+  return plain(
+    { waits, ...(unreadable.length === 0 ? {} : { unreadable }), next: page.next },
+    { textLength },
+  );
 }
 
 const diffSchema = schemaOf({ before: runSchema, after: runSchema }, "before", "after");

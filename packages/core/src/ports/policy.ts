@@ -69,10 +69,7 @@ export interface Action {
  * What `authorize` decides: `true` or a scope allows. A scope separates keys that requests name, such as those of tenants,
  * and has a share of the streams. It chooses priorities up to `priority`, which is 0 by default.
  */
-export type Verdict =
-  | boolean
-  | Response
-  | { readonly scope: string; readonly priority?: number | undefined };
+export type Verdict = boolean | Response | { readonly scope: string; readonly priority?: number | undefined };
 
 /**
  * Decides about a request: `true` or `{ scope }` allows it, a Response is sent as it is, everything else answers 403. Read

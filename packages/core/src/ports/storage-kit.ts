@@ -85,6 +85,23 @@ export function noted(head: RunHead, note: BlockedNote | null): RunHead {
   return note === null ? head : { ...head, status: "blocked", blocked: note };
 }
 
+/**
+ * The head of a run whose row cannot be read, as lists show it: `blocked` as `corrupt`, so that the others are listed on. Of its
+ * row, only what names the run and places it is believed.
+ */
+export function damagedHead(
+  row: Pick<RunHead, "locator" | "runId" | "workflow" | "createdAt" | "updatedAt">,
+  message: string,
+): RunHead {
+  // What a date can be.
+  const timeOf = (value: number): number => (value >= 0 && value <= 8.64e15 ? value : 0);
+  const [createdAt, since] = [timeOf(row.createdAt), timeOf(row.updatedAt)];
+  const { locator, runId, workflow } = row;
+  const nothing = { wakeAt: null, dueSince: null, steps: 0, label: null, parent: null, ancestors: [] };
+  const head = { locator, runId, workflow, status: "blocked" as const, createdAt, updatedAt: since };
+  return { ...head, ...nothing, blocked: { code: "corrupt", message, since, length: 0 } };
+}
+
 /** The head of a run with the report that it has, from this append or an earlier one. */
 export function keepReport(head: RunHead, report: unknown): RunHead {
   return report === undefined ? head : { ...head, report };

@@ -24,9 +24,12 @@ const stateClass: Readonly<Record<RunStateName | RunStatus, string>> = {
 };
 
 /** What a run does; in the tree of forks, where only the journals were read, its status. */
-export function Status(props: { state: RunStateName } | { status: RunStatus }): JSX.Element {
+export function Status(
+  props: { state: RunStateName; damaged?: boolean } | { status: RunStatus },
+): JSX.Element {
   const [word, name] =
     "state" in props ? [props.state, stateName(props.state)] : [props.status, statusName(props.status)];
+  if ("damaged" in props && props.damaged === true) return <span class="st fail">Damaged</span>;
   return <span class={`st ${stateClass[word]}`}>{name}</span>;
 }
 

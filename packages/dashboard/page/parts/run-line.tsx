@@ -36,7 +36,7 @@ export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): 
       class={`run-line ${chosen ? "sel" : ""} ${isBelow ? "fork" : ""}`}
     >
       <span role="gridcell" class="c0">
-        <Status state={state} />
+        <Status state={state} damaged={item.blocked?.code === "corrupt"} />
       </span>
       <span role="gridcell" class="c1" style={{ paddingLeft: `${Math.min(depth, 4) * 22}px` }}>
         <Link to={runPath(runId)} title={runId}>

@@ -3,18 +3,19 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { InboxItem } from "../../src/api.ts";
+import type { InboxItem, Unreadable } from "../../src/api.ts";
 import { getInbox, watch } from "../lib/api.ts";
 import { duration, shortId } from "../lib/format.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
 import { queryOf, runPath, setQuery } from "../lib/router.ts";
 import { messageOf, now, session, waiting } from "../lib/state.ts";
 import { AnswerForm } from "../parts/answer-form.tsx";
-import { Empty, Link, Problem } from "../parts/basic.tsx";
+import { Empty, Link, Problem, RunLink } from "../parts/basic.tsx";
 import { Value } from "../parts/value.tsx";
 
 interface InboxState {
   readonly items: Signal<readonly InboxItem[] | null>;
+  readonly unreadable: Signal<readonly Unreadable[]>;
   readonly next: Signal<string | null>;
   readonly error: Signal<string | null>;
   readonly load: (from: string | null) => Promise<void>;
@@ -22,13 +23,16 @@ interface InboxState {
 
 function useInbox(): InboxState {
   const items = useSignal<readonly InboxItem[] | null>(null);
+  const unreadable = useSignal<readonly Unreadable[]>([]);
   const next = useSignal<string | null>(null);
   const error = useSignal<string | null>(null);
   const load = async (from: string | null): Promise<void> => {
     try {
       const page = await getInbox(from);
       const found = [...(from === null ? [] : (items.peek() ?? [])), ...page.items];
+      const damaged = [...(from === null ? [] : unreadable.peek()), ...page.unreadable];
       const cursor = page.next;
+      unreadable.value = damaged;
       [items.value, next.value, error.value] = [found, cursor, null];
       waiting.value = { count: found.length, more: cursor !== null };
     } catch (problem) {
@@ -40,11 +44,11 @@ function useInbox(): InboxState {
     void load(null);
     return watch("events", { runs: reload });
   }, []);
-  return { items, next, error, load };
+  return { items, unreadable, next, error, load };
 }
 
 export function InboxScreen(): JSX.Element {
-  const { items, next, error, load } = useInbox();
+  const { items, unreadable, next, error, load } = useInbox();
   const all = items.value ?? [];
   const chosen = Math.max(
     0,
@@ -59,25 +63,51 @@ export function InboxScreen(): JSX.Element {
     return <Problem text={error.value} onRetry={() => void load(null)} />;
   if (items.value === null) return <p class="soft pane">Reading the waits…</p>;
   const item = all[chosen];
-  if (item === undefined) return <Nothing />;
+  if (item === undefined)
+    return (
+      <>
+        <Damaged runs={unreadable.value} />
+        <Nothing />
+      </>
+    );
   return (
-    <div class="card inbox">
-      <div class="inbox-list" role="listbox" aria-label="Open waits" tabIndex={0}>
-        {all.map((each, i) => (
-          <Line
-            key={`${each.runId} ${each.wait.key}`}
-            item={each}
-            chosen={i === chosen}
-            onChoose={() => choose(i)}
-          />
-        ))}
-        {next.value !== null && (
-          <button type="button" class="more" onClick={() => void load(next.value)}>
-            show more
-          </button>
-        )}
+    <>
+      <Damaged runs={unreadable.value} />
+      <div class="card inbox">
+        <div class="inbox-list" role="listbox" aria-label="Open waits" tabIndex={0}>
+          {all.map((each, i) => (
+            <Line
+              key={`${each.runId} ${each.wait.key}`}
+              item={each}
+              chosen={i === chosen}
+              onChoose={() => choose(i)}
+            />
+          ))}
+          {next.value !== null && (
+            <button type="button" class="more" onClick={() => void load(next.value)}>
+              show more
+            </button>
+          )}
+        </div>
+        <Detail item={item} onDone={() => void load(null)} />
       </div>
-      <Detail item={item} onDone={() => void load(null)} />
+    </>
+  );
+}
+
+/** Runs that wait, and whose journals cannot be read: what they ask is not known. */
+function Damaged({ runs }: { runs: readonly Unreadable[] }): JSX.Element | null {
+  if (runs.length === 0) return null;
+  return (
+    <div class="card pane" role="alert">
+      {runs.map(({ runId, workflow, problem }) => (
+        <p key={runId}>
+          <span class="st fail">Damaged</span> {workflow} <RunLink runId={runId} />{" "}
+          <span class="soft" dir="auto">
+            {problem}
+          </span>
+        </p>
+      ))}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /**
  * Due runs for the workers of a fleet: claiming them, and waiting until there are some.
  *
- * due.1. A claim checks every row before it writes one, so a refused claim has changed nothing.
+ * due.1. A row that is damaged keeps no other run from being claimed. Whoever claims it finds out when it reads the journal.
  * due.2. Writes of this process notify its workers at once; those of other processes are found by polling the version of
  *     the file. The death of a driver changes no file, so runs are looked up now and then as well.
  * due.3. The polling timer runs only while a worker waits, and throws nothing.
@@ -16,8 +16,7 @@ import { listText } from "./list-text.ts";
 import { deadDrivers } from "./listing.ts";
 import { thisProcess } from "./process.ts";
 import { useOf } from "./slots.ts";
-import type { Row, Statements } from "./statements.ts";
-import { checkRun } from "./sums.ts";
+import type { Row, Statements, Value } from "./statements.ts";
 import { atOnce } from "../../values/limits.ts";
 
 export interface ClaimTurn {
@@ -39,12 +38,11 @@ export function isAnyDue(sql: Statements, request: ClaimRequest, turn: ClaimTurn
 }
 
 /** Takes due runs and makes them quiet. Part of a commit. */
-export function claimRows(sql: Statements, request: ClaimRequest, turn: ClaimTurn, path: string): Row[] {
+export function claimRows(sql: Statements, request: ClaimRequest, turn: ClaimTurn): Row[] {
   const { workflow, dueAt, quietMs } = request;
   const { now } = turn;
   for (const name of workflow) sql.wakeUp.run(name, dueAt, atOnce.wakeUps);
   const taken = claimInOrder(indexOf(sql, request, now), request, turn);
-  for (const row of taken) checkRun(row, path);
   for (const { locator = null, slot = null, lease_until: leaseUntil } of taken) {
     (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
     if (slot !== null) sql.claimSlot.run(now + quietMs, thisProcess, locator);
@@ -84,7 +82,7 @@ function textOf(row: unknown): string | null {
 
 function aboutRow(row: Row): AboutRun {
   const { slot = null, flow = null } = row;
-  const { weight } = flow === null ? {} : (JSON.parse(String(flow)) as RunFlow);
+  const weight = weightIn(flow);
   return {
     id: Number(row["id"]),
     order: Number(row["due_order"]),
@@ -92,6 +90,15 @@ function aboutRow(row: Row): AboutRun {
     ...(slot !== null && { slot: String(slot) }),
     ...(weight !== undefined && { weight }),
   };
+}
+
+/** A text that is damaged has none. */
+function weightIn(flow: Value): number | undefined {
+  try {
+    return flow === null ? undefined : (JSON.parse(String(flow)) as RunFlow).weight;
+  } catch {
+    return undefined;
+  }
 }
 
 const pollMs = 20;

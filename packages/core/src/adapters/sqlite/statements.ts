@@ -1,12 +1,13 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { dueSinceOf, noted, readMarks } from "../../ports/storage-kit.ts";
+import { damagedHead, dueSinceOf, noted, readMarks } from "../../ports/storage-kit.ts";
 import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
 import { numbered } from "./numbered.ts";
 import { isDead } from "./process.ts";
+import { checkRun } from "./sums.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -166,19 +167,38 @@ function lists(database: DatabaseSync): (text: string, values: readonly Value[])
   };
 }
 
-/** The head of a run as claims show it, with its note. */
-export function notedHead(row: Row): RunHead {
-  return noted(headOf(row), noteOf(row));
+/** The head of a run as claims show it, with its note; one that is damaged is `blocked`. */
+export function notedHead(row: Row, path: string): RunHead {
+  const problem = problemOf(row, path);
+  return problem === null ? noted(headOf(row), noteOf(row)) : damagedRow(row, problem);
 }
 
 /** The heads of runs as lists show them: it is also said whether they have a driver. */
-export function listedHeads(rows: readonly Row[], now: number): RunHead[] {
+export function listedHeads(rows: readonly Row[], now: number, path: string): RunHead[] {
   const alive = new Map<Value, boolean>();
   return rows.map((row) => {
     const { process = null } = row;
     if (!alive.has(process)) alive.set(process, !isDead(String(process)));
-    return { ...notedHead(row), driven: isLeased(row, now) && alive.get(process) === true };
+    return { ...notedHead(row, path), driven: isLeased(row, now) && alive.get(process) === true };
   });
+}
+
+/** Why a row cannot be believed; `null` for one that is as it was written. */
+function problemOf(row: Row, path: string): string | null {
+  try {
+    checkRun(row, path);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The head of a row that is not as it was written. */
+function damagedRow(row: Row, problem: string): RunHead {
+  const [locator, runId, workflow] = ["locator", "run_id", "workflow"].map((name) => String(row[name]));
+  const [createdAt, updatedAt] = [Number(row["created_at"]), Number(row["updated_at"])];
+  const named = { locator: locator ?? "", runId: runId ?? "", workflow: workflow ?? "" };
+  return damagedHead({ ...named, createdAt, updatedAt }, problem);
 }
 
 /** True while the lease of a row lasts. Whether its driver has died is another question. */

@@ -49,7 +49,7 @@ import { secretBeside } from "./secret.ts";
 import { sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
 import { listedHeads, notedHead, noteText, type Statements } from "./statements.ts";
-import { checkRun, textSum } from "./sums.ts";
+import { textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 /** Options of `SqliteStorage`. */
@@ -186,11 +186,13 @@ export class SqliteStorage implements Storage {
       const rows = listRows(this.#sql, query, now);
       const limit = pageSize(query.limit);
       const page = rows.slice(0, limit);
-      for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const time = timeOf(query) ?? "due_order";
       const next = last === undefined ? null : `${Number(last[time])}:${Number(last["id"])}`;
-      return { runs: listedHeads(page, now), next };
+      const runs = listedHeads(page, now, this.path);
+      // What is damaged is shown, and neither driven nor removed by what it says.
+      const isByTime = query.endedBefore !== undefined || query.dueAt !== undefined;
+      return { runs: isByTime ? runs.filter(({ blocked }) => blocked?.code !== "corrupt") : runs, next };
     });
   }
 
@@ -199,8 +201,8 @@ export class SqliteStorage implements Storage {
     const turn = this.#claims++;
     const at = (): ClaimTurn => ({ now: this.#now(), turn, turns: this.#turns });
     if (!(await this.#read(() => isAnyDue(this.#sql, request, at())))) return [];
-    const rows = await this.#write(() => claimRows(this.#sql, request, at(), this.path));
-    return rows.map(notedHead);
+    const rows = await this.#write(() => claimRows(this.#sql, request, at()));
+    return rows.map((row) => notedHead(row, this.path));
   }
 
   async whenDue(
