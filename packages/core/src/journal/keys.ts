@@ -49,16 +49,16 @@ export const locatorOf = (runId: string): string => digest(18, "run", runId);
 
 // A nonce names one incarnation of a run id, or one of its chapters.
 
-/** The first two characters of every wait of an incarnation: they tell an old token from an early one. */
+/** The first four characters of every wait of an incarnation: they tell an old token from an early one. */
 export function markOf(nonce: string): string {
   // A replay asks for the same one at each of its waits, and a hash is most of what these cost.
-  if (marked.nonce !== nonce) marked = { nonce, mark: digest(2, "nonce", nonce) };
+  if (marked.nonce !== nonce) marked = { nonce, mark: digest(4, "nonce", nonce) };
   return marked.mark;
 }
 let marked = { nonce: "", mark: "" };
 
 /** The id of a wait in its token. */
-export const waitOf = (key: string, nonce: string): string => markOf(nonce) + digest(8, "wait", nonce, key);
+export const waitOf = (key: string, nonce: string): string => markOf(nonce) + digest(6, "wait", nonce, key);
 /** The same for all attempts of a step, different in every run and fork. */
 export const idempotencyKeyOf = (runId: string, key: string, nonce: string): string =>
   digest(32, "step", runId, nonce, key);

