@@ -14,7 +14,8 @@ import {
 } from "@durable/core";
 import type { ReadReply } from "@durable/core/storage";
 import { endedBefore, parentsOf, workflowsOf } from "@durable/core/storage";
-import { CliError } from "./exit.ts";
+import { problemIn } from "./archive-checks.ts";
+import { CliError, exit } from "./exit.ts";
 
 /** One run of an export. */
 interface ArchivedRun {
@@ -82,6 +83,12 @@ export function readArchive(text: string, name: string): Archive {
   if (document?.format !== "durable-export" || !Array.isArray(document.runs))
     throw new CliError(`${name} was not written by durable export.`);
   if (document.v !== 1) throw new CliError(`${name} was written by a newer version. Update @durable/cli.`);
+  const problem = problemIn(document.runs);
+  if (problem !== null)
+    throw new CliError(`${name} does not fit: ${problem}. Nothing was imported.`, {
+      exit: exit.refused,
+      code: "corrupt",
+    });
   return document as Archive;
 }
 
