@@ -25,6 +25,7 @@ export { systemWorld } from "./ports/world.ts";
 export { toMs } from "./values/duration.ts";
 export { spentOf, sumSpent, type SpentRow } from "./values/usage.ts";
 export { assertOptions } from "./values/options.ts";
+export { isWeak } from "./values/secret.ts";
 export { fingerprint } from "./values/codec/fingerprint.ts";
 export {
   pageSize,

@@ -18,6 +18,8 @@ const weak = [
   ["32 zero bytes", "\0".repeat(32)],
   ["one letter", "a".repeat(64)],
   ["two letters in turn", "ab".repeat(20)],
+  ["a word again and again", "changeme-changeme-changeme-chan"],
+  ["a word twice", "passwordpassword"],
 ] as const;
 
 describe("a token signed with a guessed secret", () => {

@@ -5,9 +5,10 @@ import { render } from "preact";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import "./style.css";
-import { exported, getInbox, openSession } from "./lib/api.ts";
+import { exported, getInbox, logOut, openSession } from "./lib/api.ts";
 import { fullTime } from "./lib/format.ts";
 import { useKeys } from "./lib/hooks.ts";
+import { hasSession } from "./lib/session.ts";
 import { readSearch, searchOf } from "./lib/query.ts";
 import { go, hrefOf, parts, place, setQuery } from "./lib/router.ts";
 import {
@@ -20,6 +21,7 @@ import {
   toggleTheme,
   waiting,
 } from "./lib/state.ts";
+import { drawVisibly } from "./lib/visible.ts";
 import { Dialog, Link, Problem } from "./parts/basic.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
@@ -38,6 +40,13 @@ async function begin(): Promise<void> {
   } catch (error) {
     failure.value = messageOf(error);
   }
+}
+
+async function leave(): Promise<void> {
+  await logOut();
+  session.value = null;
+  failure.value =
+    "You are logged out. To log in again, open the address that was printed when the dashboard started.";
 }
 
 function Page(): JSX.Element {
@@ -122,6 +131,11 @@ function Header(): JSX.Element {
       >
         {theme.value === "dark" ? "☀" : "☾"}
       </button>
+      {hasSession.value && (
+        <button type="button" class="icon" aria-label="Log out" title="Log out" onClick={() => void leave()}>
+          ⏻
+        </button>
+      )}
       <button type="button" class="icon" aria-label="Keys" onClick={() => (helping.value = true)}>
         ?
       </button>
@@ -254,4 +268,5 @@ function FilePage({ data }: { data: NonNullable<typeof exported> }): JSX.Element
 }
 
 const root = document.getElementById("app");
+drawVisibly();
 if (root !== null) render(exported === null ? <Page /> : <FilePage data={exported} />, root);

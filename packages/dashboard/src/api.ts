@@ -7,6 +7,14 @@ import type { WorkflowPause } from "@durable/core/storage";
 import type { Fleet, LimitUse } from "@durable/core/inspect";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
+/** Names the session of a page. A page of another origin cannot send it without asking for permission first. */
+export const sessionHeader = "x-durable-session";
+
+/** The session of a page that has shown the token. */
+export interface OpenedSession {
+  readonly session: string;
+}
+
 /** What the page learns first. */
 export interface Session {
   readonly title: string;

@@ -33,7 +33,7 @@ import * as runs from "./routes/runs.ts";
 import * as steer from "./routes/steer.ts";
 import { summaries } from "./routes/summaries.ts";
 import { assertHost, safeHeaders } from "./security.ts";
-import type { Session } from "./api.ts";
+import type { OpenedSession, Session } from "./api.ts";
 
 /** A function that answers requests: for any server that uses the Fetch API. It never throws. */
 export type Dashboard = (request: Request) => Promise<Response>;
@@ -68,7 +68,14 @@ const fork = (act: Act): DashboardRoute => ({
 const rows = { also: ["read"] } as const;
 
 export const routes: Routes<DashboardRoute> = [
-  ["session", { ...get("describe", session), POST: { asks: null, reads: true, act: openSession } }],
+  [
+    "session",
+    {
+      ...get("describe", session),
+      POST: { asks: null, reads: true, act: openSession },
+      DELETE: { asks: null, reads: true, act: closeSession },
+    },
+  ],
   ["runs", get("list", runs.listRuns, { late: ["workflow", "runId", "tags"], ...rows })],
   ["counts", get("overview", runs.countRuns)],
   ["summaries", get("list", summaries, rows)],
@@ -146,11 +153,17 @@ function withHint({ sessions }: Service, error: unknown): unknown {
   );
 }
 
-/** Exchanges the token for a cookie. */
+/** Exchanges the token for a session of the page. */
 async function openSession({ sessions }: Service, { request }: Call): Promise<Response> {
   if (sessions === null || !(await sessions.has(request)))
     throw new HttpError("forbidden", "This token is not valid. Open the address that was printed last.");
-  return json(200, {}, { "set-cookie": await sessions.cookie(request) });
+  return json(200, { session: await sessions.open() } satisfies OpenedSession);
+}
+
+/** Logs a page out. */
+async function closeSession({ sessions }: Service, { request }: Call): Promise<Response> {
+  await sessions?.close(request);
+  return json(200, {});
 }
 
 function session({ title, readOnly, code, app }: Service): Response {

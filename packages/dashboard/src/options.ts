@@ -25,7 +25,7 @@ export interface DashboardOptions {
   /** Decides about every request for data. Either this or `token` is required. */
   readonly authorize?: Authorize | undefined;
   /**
-   * A secret of at least 32 characters. The page is opened with `#token=<token>` and gets a cookie for it;
+   * A secret of at least 32 characters. The page is opened with `#token=<token>` and gets a session of twelve hours for it;
    * programs send `Authorization: Bearer <token>`.
    */
   readonly token?: string | undefined;
@@ -78,7 +78,7 @@ export function serviceOf(options: DashboardOptions): Service {
       encryption: options.encryption,
       bind: false,
     });
-  const sessions = token === undefined ? null : new Sessions(token, basePath);
+  const sessions = token === undefined ? null : new Sessions(token, () => app.world.now());
   const onError = options.onError ?? ((error) => app.world.warn(`The dashboard failed: ${textOf(error)}`));
   const decide: Authorize = async (request, action) =>
     (sessions !== null && (await sessions.has(request))) || (authorize?.(request, action) ?? false);

@@ -2,14 +2,17 @@
  * Who may ask: the name the page is asked for, the page that asks, and the token.
  *
  * security.1. A request under a foreign Host is refused before anything else (DNS rebinding).
- * security.2. A page of another origin gets no data and changes nothing, whatever cookies its visitor has. Another port
- *     of the same host is another origin, though cookies do not distinguish them.
- * security.3. The token is in no URL that reaches the server and in no cookie: the cookie holds a value derived from it.
+ * security.2. A page of another origin gets no data and changes nothing, whatever cookies its visitor has.
+ * security.3. The token is in no URL that reaches the server, and there is no cookie, which browsers would send to every
+ *     port of the host. A page that has shown the token keeps a session of its own in the storage of its origin, and sends
+ *     it as a header. A session ends after twelve hours, or when its page logs out.
  * security.4. No response allows scripts, styles, frames or connections other than those of the page itself.
  *
  * Proven in test/security.test.ts.
  */
 
+import { isWeak } from "@durable/core/storage";
+import { sessionHeader } from "./api.ts";
 import { invalid, Refusal } from "./errors.ts";
 
 /** Sent with every response. */
@@ -49,62 +52,75 @@ export function assertHost(request: Request, hosts: ReadonlySet<string>): void {
 }
 
 const shortestToken = 32;
-const cookieSeconds = 60 * 60 * 24 * 30;
+const sessionMs = 12 * 60 * 60 * 1_000;
 
-/** The token, and the cookie that stands for it. */
+/** The token, and the sessions of pages that have shown it. */
 export class Sessions {
   readonly #key: Promise<CryptoKey>;
-  readonly #basePath: string;
+  readonly #now: () => number;
+  /** Sessions that were closed, until they would have ended anyway. */
+  readonly #closed = new Map<string, number>();
 
-  constructor(token: string, basePath: string) {
-    if (typeof token !== "string" || token.length < shortestToken)
-      throw invalid(`The token of a dashboard needs at least ${shortestToken} characters.`);
-    const hmac = { name: "HMAC", hash: "SHA-256" };
-    const bytes = new TextEncoder().encode(token);
-    this.#key = crypto.subtle.importKey("raw", bytes, hmac, false, ["sign", "verify"]);
-    this.#basePath = basePath;
+  constructor(token: string, now: () => number) {
+    if (typeof token !== "string" || token.length < shortestToken || isWeak(token))
+      throw invalid(
+        `The token of a dashboard needs at least ${shortestToken} characters that do not repeat. Make one with \`openssl rand -base64 32\`.`,
+      );
+    this.#key = keyOf(token);
+    this.#now = now;
   }
 
-  /** True for a request with the token, or with the cookie that was given for it. */
+  /** True for a request with the token, or of a page with a session. */
   async has(request: Request): Promise<boolean> {
     const bearer = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-    if (bearer !== undefined && (await this.accepts(bearer))) return true;
-    const name = cookieName(request);
-    const cookies = (request.headers.get("cookie") ?? "")
-      .split("; ")
-      .filter((each) => each.startsWith(`${name}=`));
-    for (const cookie of cookies)
-      if (await this.#verify("session", cookie.slice(name.length + 1))) return true;
-    return false;
+    if (bearer !== undefined && (await this.#accepts(bearer))) return true;
+    return (await this.#sessionIn(request)) !== null;
+  }
+
+  /** A new session, for a page that has shown the token: random, and good for twelve hours. */
+  async open(): Promise<string> {
+    const nonce = hexOf(crypto.getRandomValues(new Uint8Array(16)));
+    const text = `${nonce}.${this.#now() + sessionMs}`;
+    return `${text}.${await sign(await this.#key, `session ${text}`)}`;
+  }
+
+  /** Ends the session of a request. */
+  async close(request: Request): Promise<void> {
+    const session = await this.#sessionIn(request);
+    for (const [known, until] of this.#closed) if (until <= this.#now()) this.#closed.delete(known);
+    if (session !== null) this.#closed.set(session.nonce, session.until);
+  }
+
+  async #sessionIn({ headers }: Request): Promise<{ nonce: string; until: number } | null> {
+    const found = /^(([0-9a-f]{32})\.(\d{1,16}))\.([0-9a-f]{64})$/.exec(headers.get(sessionHeader) ?? "");
+    const [, text = "", nonce = "", time = "", mac = ""] = found ?? [];
+    const until = Number(time);
+    if (found === null || until <= this.#now() || this.#closed.has(nonce)) return null;
+    return (await verify(await this.#key, `session ${text}`, mac)) ? { nonce, until } : null;
   }
 
   /** Compares in constant time: both sides are hashed under a key that the caller does not know. */
-  async accepts(token: string): Promise<boolean> {
-    const other = await new Sessions(token.padEnd(shortestToken), "").#sign("token");
-    return this.#verify("token", other);
-  }
-
-  /** The cookie for a browser that has shown the token. */
-  async cookie(request: Request): Promise<string> {
-    const secure = new URL(request.url).protocol === "https:" ? "; Secure" : "";
-    const about = `Path=${this.#basePath || "/"}; HttpOnly; SameSite=Strict; Max-Age=${cookieSeconds}${secure}`;
-    return `${cookieName(request)}=${await this.#sign("session")}; ${about}`;
-  }
-
-  async #sign(purpose: string): Promise<string> {
-    const mac = await crypto.subtle.sign("HMAC", await this.#key, new TextEncoder().encode(purpose));
-    return Array.from(new Uint8Array(mac), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  }
-
-  async #verify(purpose: string, hex: string): Promise<boolean> {
-    if (!/^[0-9a-f]{64}$/.test(hex)) return false;
-    const mac = Uint8Array.from({ length: 32 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
-    return crypto.subtle.verify("HMAC", await this.#key, mac, new TextEncoder().encode(purpose));
+  async #accepts(token: string): Promise<boolean> {
+    return verify(await this.#key, "token", await sign(await keyOf(token), "token"));
   }
 }
 
-/** Cookies do not distinguish ports, so the name does. */
-function cookieName({ headers, url }: Request): string {
-  const port = /:(\d+)$/.exec(headers.get("host") ?? new URL(url).host)?.[1];
-  return port === undefined ? "durable" : `durable_${port}`;
+const encoder = new TextEncoder();
+
+function keyOf(token: string): Promise<CryptoKey> {
+  const hmac = { name: "HMAC", hash: "SHA-256" };
+  return crypto.subtle.importKey("raw", encoder.encode(token), hmac, false, ["sign", "verify"]);
+}
+
+async function sign(key: CryptoKey, text: string): Promise<string> {
+  return hexOf(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
+}
+
+function verify(key: CryptoKey, text: string, hex: string): Promise<boolean> {
+  const mac = Uint8Array.from({ length: 32 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
+  return crypto.subtle.verify("HMAC", key, mac, encoder.encode(text));
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

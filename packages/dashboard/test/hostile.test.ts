@@ -127,7 +127,7 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
   test(`${payloads.length} texts: none runs, none is markup, nothing leaves`, async () => {
     expect(new Set(texts.payloads).size).toBe(500);
     const one = await Visitor.open(browser, site.url, { bypassCSP: true });
-    // The token has become a cookie.
+    // The page has its session.
     await one.says("__hit");
     await one.context.addInitScript("window.__hits = 0; window.__hit = () => (window.__hits += 1);");
     one.page.on("dialog", (dialog) => {

@@ -1,7 +1,8 @@
 /** Who may ask, and what every response says. */
 
 import { createApp, durable, MemoryStorage } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { type OpenedSession, sessionHeader } from "../src/api.ts";
 import { createDashboard } from "../src/index.ts";
 import { origin, Site, token } from "./support/ask.ts";
 
@@ -73,17 +74,21 @@ describe("every route refuses", () => {
     expect(page.status).toBe(403);
   });
 
-  test("a page of another origin, with any cookie", async () => {
-    const cookie = await cookieOf();
+  test("a page of another origin, with the session of another page", async () => {
+    const session = { [sessionHeader]: await sessionOf() };
     for (const site of ["cross-site", "same-site"])
-      expect(await everywhere({ "sec-fetch-site": site, cookie }), site).toEqual(new Set(["403 cross-site"]));
+      expect(await everywhere({ "sec-fetch-site": site, ...session }), site).toEqual(
+        new Set(["403 cross-site"]),
+      );
     for (const origin of ["https://evil.example", "http://localhost:3000", "null"])
       for (const claim of [{}, { "sec-fetch-site": "same-origin" }, { "sec-fetch-site": "none" }])
-        expect(await everywhere({ origin, cookie, ...claim }), origin).toEqual(new Set(["403 cross-site"]));
-    expect(await everywhere({ "sec-fetch-site": "", cookie })).toEqual(new Set(["403 cross-site"]));
+        expect(await everywhere({ origin, ...session, ...claim }), origin).toEqual(
+          new Set(["403 cross-site"]),
+        );
+    expect(await everywhere({ "sec-fetch-site": "", ...session })).toEqual(new Set(["403 cross-site"]));
   });
 
-  test("a request without the token, with a wrong one, and with a made-up cookie", async () => {
+  test("a request without the token, with a wrong one, and with a made-up session or any cookie", async () => {
     for (const authorization of [
       "",
       "Bearer ",
@@ -92,32 +97,73 @@ describe("every route refuses", () => {
       `Basic ${token}`,
     ])
       expect(await everywhere({ authorization }), authorization).toEqual(new Set(["403 forbidden"]));
-    for (const cookie of [
-      "durable_4777=",
-      `durable_4777=${"0".repeat(64)}`,
-      `durable_4777=${token}`,
-      `durable=${token}`,
+    const session = await sessionOf();
+    const [nonce, until, mac] = session.split(".") as [string, string, string];
+    for (const made of [
+      "",
+      token,
+      mac,
+      `${nonce}.${Number(until) + 1}.${mac}`,
+      `${nonce.replace(/^./, (char) => (char === "0" ? "1" : "0"))}.${until}.${mac}`,
+      `${nonce}.${until}.${"0".repeat(64)}`,
+      `${session}0`,
     ])
+      expect(await everywhere({ authorization: "", [sessionHeader]: made }), made).toEqual(
+        new Set(["403 forbidden"]),
+      );
+    // F11 A cookie goes to every server of the host, so none counts.
+    for (const cookie of [`durable_4777=${session}`, `durable=${token}`, `${sessionHeader}=${session}`])
       expect(await everywhere({ authorization: "", cookie }), cookie).toEqual(new Set(["403 forbidden"]));
   });
 });
 
-async function cookieOf(): Promise<string> {
+async function sessionOf(): Promise<string> {
   const opened = await site.fetch("/api/session", { method: "POST" });
-  return opened.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
+  expect(opened.headers.get("set-cookie")).toBeNull();
+  return ((await opened.json()) as OpenedSession).session;
 }
 
+const withSession = (session: string, method = "GET", path = "/api/runs"): Promise<Response> =>
+  site.fetch(path, { method, headers: { authorization: "", [sessionHeader]: session } });
+
 describe("the token", () => {
-  test("is exchanged for a cookie that says nothing about it, and that scripts and other sites do not get", async () => {
-    const opened = await site.fetch("/api/session", { method: "POST" });
-    const cookie = opened.headers.get("set-cookie") ?? "";
-    expect(opened.status).toBe(200);
-    expect(cookie).toMatch(/^durable_4777=[0-9a-f]{64}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/);
-    expect(cookie).not.toContain(token);
-    const list = await site.fetch("/api/runs", {
-      headers: { authorization: "", cookie: cookie.split(";", 1)[0] ?? "" },
-    });
-    expect(list.status).toBe(200);
+  test("F11 is exchanged for a session that says nothing about it, another one each time", async () => {
+    const [one, two] = [await sessionOf(), await sessionOf()];
+    expect(one).not.toBe(two);
+    expect(one).not.toContain(token);
+    expect((await withSession(one)).status).toBe(200);
+  });
+
+  test("F11 a session ends when its page logs out, and others stay", async () => {
+    const [one, two] = [await sessionOf(), await sessionOf()];
+    expect((await withSession(one, "DELETE", "/api/session")).status).toBe(200);
+    expect((await withSession(one)).status).toBe(403);
+    expect((await withSession(two)).status).toBe(200);
+    // Nobody is logged out by a session that was made up.
+    const made = `${two.slice(0, -1)}${two.endsWith("0") ? "1" : "0"}`;
+    await withSession(made, "DELETE", "/api/session");
+    expect((await withSession(two)).status).toBe(200);
+  });
+
+  test("F11 a session lasts twelve hours, and opens no other", async () => {
+    const session = await sessionOf();
+    const hours = (Number(session.split(".")[1]) - Date.now()) / 3_600_000;
+    expect(hours).toBeGreaterThan(11.9);
+    expect(hours).toBeLessThanOrEqual(12);
+    const clock = vi.spyOn(Date, "now").mockReturnValue(Number(session.split(".")[1]));
+    expect((await withSession(session)).status).toBe(403);
+    clock.mockReturnValue(Number(session.split(".")[1]) - 1);
+    expect((await withSession(session)).status).toBe(200);
+    clock.mockRestore();
+  });
+
+  test.each([
+    ["of 32 equal letters", "a".repeat(32)],
+    ["of one word", "changeme-changeme-changeme-changeme"],
+    ["of two letters", "ab".repeat(20)],
+    ["that is short", "q2tAmZ0rXo5u1cWc"],
+  ])("F17.9 %s is refused", (_what, weak) => {
+    expect(() => createDashboard({ storage, token: weak })).toThrow(/openssl rand -base64 32/);
   });
 
   test("opens no session when it is wrong", async () => {
@@ -126,13 +172,15 @@ describe("the token", () => {
       headers: { authorization: `Bearer ${"x".repeat(40)}` },
     });
     expect(opened.status).toBe(403);
-    expect(opened.headers.get("set-cookie")).toBeNull();
+    expect(await opened.json()).toMatchObject({ error: { code: "forbidden" } });
   });
 
-  test("of another dashboard makes another cookie", async () => {
+  test("of another dashboard makes other sessions", async () => {
     const other = createDashboard({ storage, token: `${token}-other` });
     const response = await other(
-      new Request(`${origin}/api/runs`, { headers: { host: "localhost:4777", cookie: await cookieOf() } }),
+      new Request(`${origin}/api/runs`, {
+        headers: { host: "localhost:4777", [sessionHeader]: await sessionOf() },
+      }),
     );
     expect(response.status).toBe(403);
   });
@@ -185,12 +233,10 @@ describe("the options", () => {
     expect(await quiet.get("runs/r1")).toMatchObject({ runId: "r1" });
   });
 
-  test("under a base path, links and cookies stay below it", async () => {
+  test("under a base path, links stay below it", async () => {
     const below = new Site({ app, basePath: "/ops/durable" });
     const page = await (await below.fetch("/ops/durable/runs/r1")).text();
     expect(page).toContain('src="/ops/durable/app.js"');
-    const opened = await below.fetch("/ops/durable/api/session", { method: "POST" });
-    expect(opened.headers.get("set-cookie")).toContain("Path=/ops/durable;");
     expect((await below.fetch("/ops/durableX")).status).toBe(404);
     expect((await below.fetch("/ops/durable/api/runs")).status).toBe(200);
   });

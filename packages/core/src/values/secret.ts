@@ -76,7 +76,10 @@ function refused(why: string): DurableError {
 /** The end of a message that refuses a key. */
 export const keyRecipe = "Make one with `openssl rand -base64 32`.";
 
-/** True for a key that is too short, or has too few different characters or bytes, such as 32 zero bytes. */
+/** True for a key that is too short, has too few different characters or bytes, or repeats its beginning to its end. */
 export function isWeak(key: string | Uint8Array): boolean {
-  return key.length < 16 || new Set<unknown>(key).size < 5;
+  const all: unknown[] = [...key];
+  const repeats = (_: unknown, n: number): boolean =>
+    n > 0 && 2 * n <= all.length && all.every((part, i) => i < n || part === all[i - n]);
+  return all.length < 16 || new Set(all).size < 5 || all.some(repeats);
 }

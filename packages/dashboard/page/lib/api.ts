@@ -6,6 +6,7 @@ import type {
   DiffPage,
   EntryPage,
   Inbox,
+  OpenedSession,
   Operations,
   PlanReply,
   Purge,
@@ -17,7 +18,9 @@ import type {
   Tree,
 } from "../../src/api.ts";
 import type { Exported } from "../../src/export/export-run.ts";
+import { readEvents } from "./events.ts";
 import { hrefOf } from "./router.ts";
+import { keepSession, sessionHeaders } from "./session.ts";
 import { connection } from "./state.ts";
 
 /** The data of an exported file; `null` on a server. */
@@ -42,14 +45,24 @@ export class ApiError extends Error {
 async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(hrefOf(`/api/${path}`), { ...init, credentials: "same-origin" });
+    response = await request(path, init);
   } catch {
     throw new ApiError(0, "offline", "The server does not answer. It may have been stopped.");
   }
+  if (!response.ok) throw await refusal(response);
+  return (await response.json().catch(() => ({}))) as T;
+}
+
+async function refusal(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as { error?: { code: string; message: string } };
-  if (response.ok) return body as T;
   const { code = "internal", message = `The server answered with ${response.status}.` } = body.error ?? {};
-  throw new ApiError(response.status, code, message);
+  return new ApiError(response.status, code, message);
+}
+
+/** Asks with the session of this page, and with the cookies of an app that the page is mounted in. */
+function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...sessionHeaders(), ...(init.headers as Record<string, string> | undefined) };
+  return fetch(hrefOf(`/api/${path}`), { ...init, headers, credentials: "same-origin" });
 }
 
 function send<T>(path: string, body: object): Promise<T> {
@@ -60,14 +73,24 @@ function send<T>(path: string, body: object): Promise<T> {
   });
 }
 
-/** Exchanges the token of the fragment for a cookie, and removes it from the address. */
+/** Exchanges the token of the fragment for a session, and removes it from the address. */
 export async function openSession(): Promise<Session> {
   const token = new URLSearchParams(window.location.hash.slice(1)).get("token");
   if (token !== null) {
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
-    await ask("session", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+    const opened = await ask<OpenedSession>("session", {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    keepSession(opened.session);
   }
   return ask("session");
+}
+
+/** Ends the session of this browser. */
+export async function logOut(): Promise<void> {
+  await ask("session", { method: "DELETE" }).catch(() => {});
+  keepSession(null);
 }
 
 const about = (runId: string): string => `runs/${encodeURIComponent(runId)}`;
@@ -145,8 +168,16 @@ export const postPurge = (body: {
   readonly dryRun: boolean;
 }): Promise<Purge> => send("purge", body);
 
-export const exportHref = (runId: string, redact: boolean): string =>
-  hrefOf(`/api/${about(runId)}/export?redact=${redact ? 1 : 0}`);
+/** Saves a run as a file. */
+export async function saveExport(runId: string, redact: boolean): Promise<void> {
+  const response = await request(`${about(runId)}/export?redact=${redact ? 1 : 0}`);
+  if (!response.ok) throw await refusal(response);
+  const url = URL.createObjectURL(await response.blob());
+  const link = Object.assign(document.createElement("a"), { href: url, download: `${runId}.html` });
+  link.click();
+  // The browser has begun to save it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
 
 /** Server-sent events until the returned function is called. A hidden page keeps no connection. */
 export function listen(
@@ -154,15 +185,18 @@ export function listen(
   handlers: Readonly<Record<string, (data: unknown) => void>>,
 ): () => void {
   if (exported !== null) return () => {};
-  let source: EventSource | null = null;
+  let source: AbortController | null = null;
   const open = (): void => {
     if (document.hidden || source !== null) return;
-    source = new EventSource(hrefOf(`/api/${path}`));
-    for (const [name, act] of Object.entries(handlers))
-      source.addEventListener(name, (event) => act(parsed((event as MessageEvent<string>).data)));
+    source = new AbortController();
+    const { signal } = source;
+    void readEvents(() => request(path, { signal }), {
+      signal,
+      act: (name, data) => handlers[name]?.(data),
+    });
   };
   const close = (): void => {
-    source?.close();
+    source?.abort();
     source = null;
   };
   const look = (): void => (document.hidden ? close() : open());
@@ -189,9 +223,4 @@ export function watch(path: string, handlers: Readonly<Record<string, (data: unk
     connection.value = "off";
     stop();
   };
-}
-
-/** The connection itself reports "open" and "error" without data. */
-function parsed(text: string | undefined): unknown {
-  return text === undefined ? null : (JSON.parse(text) as unknown);
 }

@@ -2,10 +2,10 @@
 
 import type { JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
-import { exported, exportHref } from "../lib/api.ts";
+import { exported, saveExport } from "../lib/api.ts";
 import { clock, cost, count, duration, fullTime, plural } from "../lib/format.ts";
 import { diffPath, setQuery } from "../lib/router.ts";
-import { copy, now } from "../lib/state.ts";
+import { copy, messageOf, now, say } from "../lib/state.ts";
 import { Link, RunLink, Status, TagLink } from "./basic.tsx";
 import { Actions, type ActionsProps } from "./run-actions.tsx";
 
@@ -51,6 +51,14 @@ function Until({ run }: { run: RunPage }): JSX.Element | null {
   );
 }
 
+async function save(runId: string, redact: boolean): Promise<void> {
+  try {
+    await saveExport(runId, redact);
+  } catch (error) {
+    say(messageOf(error), true);
+  }
+}
+
 function Share({ run }: { run: RunPage }): JSX.Element {
   return (
     <details class="menu">
@@ -59,12 +67,12 @@ function Share({ run }: { run: RunPage }): JSX.Element {
         <button type="button" onClick={() => void copy(window.location.href, "the link")}>
           Copy link
         </button>
-        <a href={exportHref(run.runId, true)} download={`${run.runId}.html`}>
+        <button type="button" onClick={() => void save(run.runId, true)}>
           HTML file, redacted
-        </a>
-        <a href={exportHref(run.runId, false)} download={`${run.runId}.html`}>
+        </button>
+        <button type="button" onClick={() => void save(run.runId, false)}>
           HTML file, everything
-        </a>
+        </button>
         <button type="button" onClick={() => void copy(`durable show ${run.runId}`, "the command")}>
           Copy command
         </button>

@@ -35,17 +35,36 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await journals?.close();
     });
 
-    test("takes the token out of the address, keeps a cookie for it, and is closed without one", async ({
+    test("F11 takes the token out of the address, keeps a session in its own storage, and is closed without one", async ({
       skip,
     }) => {
       skip(!isFull);
       const one = await visit("/runs/loan-7");
       await one.status("Completed");
       expect(one.page.url()).toBe(`${site.origin}/runs/loan-7`);
-      const [cookie] = await one.context.cookies();
-      expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict" });
+      expect(await one.context.cookies()).toEqual([]);
+      const kept = await one.page.evaluate(() => Object.values(window.localStorage).join(" "));
+      expect(kept).toMatch(/[0-9a-f]{32}\.\d+\.[0-9a-f]{64}/);
+      expect(kept).not.toContain(new URL(site.url).hash.slice("#token=".length));
       await one.page.reload();
       await one.status("Completed");
+      // Another tab of the browser has it, too.
+      const tab = await one.context.newPage();
+      await tab.goto(`${site.origin}/runs/loan-7`);
+      await tab.getByText("Completed").first().waitFor();
+      // A file is saved by the page itself.
+      await one.page.getByText("Share", { exact: true }).click();
+      const [saved] = await Promise.all([
+        one.page.waitForEvent("download"),
+        one.button("HTML file, redacted").click(),
+      ]);
+      expect(saved.suggestedFilename()).toBe("loan-7.html");
+      await one.button("Log out").click();
+      await one.says("You are logged out");
+      await tab.reload();
+      await tab.getByText("it contains the token").waitFor();
+      await tab.close();
+      one.errors.splice(0, one.errors.length, ...one.errors.filter((text) => !/status of 403/.test(text)));
       await one.close();
       const other = await Visitor.open(browser, `${site.origin}/runs/loan-7`);
       await other.says("it contains the token");

@@ -11,7 +11,7 @@ import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { DurableError, describeError } from "../../values/errors.ts";
-import { createEmpty, makeFolder } from "./private-files.ts";
+import { createEmpty, makeFolder, sayLoose } from "./private-files.ts";
 import { shortWait } from "./commits.ts";
 import { isBusy, isOwnFault, named } from "./errors.ts";
 import { checkVersion, migrate } from "./schema.ts";
@@ -39,6 +39,7 @@ export function openDatabase(path: string, waitMs: number): Opened {
       refuseNetwork(path, statfsSync(dirname(path)).type);
       refuseEmptied(path);
       if (path !== ":memory:" && !existsSync(path)) createEmpty(path);
+      sayLoose(path, statSync(path, { throwIfNoEntry: false })?.mode ?? 0, 0o022);
       database = new DatabaseSync(path);
       prepare(database, path);
       return { database, sql: prepareStatements(database, path) };

@@ -5,6 +5,7 @@
 
 import { closeSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { systemWorld } from "../../ports/world.ts";
 
 export const fileMode = 0o600;
 export const folderMode = 0o700;
@@ -40,6 +41,19 @@ export function createEmpty(path: string): void {
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+/** Files that were said to be open to others: once in each process. */
+const said = new Set<string>();
+
+/** Says that other users have some of these rights to a file that was there before. */
+export function sayLoose(file: string, mode: number, rights: number): void {
+  if ((mode & rights) === 0 || process.platform === "win32" || said.has(file)) return;
+  said.add(file);
+  const may = (mode & 0o022) === 0 ? "read" : "write to";
+  systemWorld.warn(
+    `other users can ${may} "${file}" (mode ${(mode & 0o777).toString(8)}). Run chmod 600 on it.`,
+  );
 }
 
 /** A name beside a file that no other process uses. */

@@ -3,11 +3,13 @@
  *
  * secret.1. In a folder of this library, such as `.durable`, it is `secret`. In any other folder it is
  *     `.durable/<database>.secret`, which names its database and is ignored by git. A `secret` that is there is used.
- * secret.2. A file that another user owns or may write to is refused: that user could sign tokens.
+ * secret.2. A file that another user owns or may write to is refused: that user could sign tokens. So is a link, which
+ *     may lead to a file whose content others know, and a file that others may read is said.
  */
 
 import {
   closeSync,
+  constants,
   existsSync,
   fstatSync,
   fsyncSync,
@@ -20,7 +22,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DurableError } from "../../values/errors.ts";
-import { codeOf, draftOf, fileMode, ignoreAll, ignoreInGit, makeFolder } from "./private-files.ts";
+import { codeOf, draftOf, fileMode, ignoreAll, ignoreInGit, makeFolder, sayLoose } from "./private-files.ts";
 
 /** The name of a folder that holds nothing but files of this library. */
 const own = ".durable";
@@ -92,14 +94,18 @@ function synced(descriptor: number, text?: string): void {
 function read(file: string): string | null {
   let descriptor: number;
   try {
-    descriptor = openSync(file, "r");
+    descriptor = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return null;
+    if (codeOf(error) === "ELOOP" || codeOf(error) === "EMLINK")
+      throw refused(file, "is a link. Replace it by the file that it leads to, if you trust its content.");
     throw error;
   }
   try {
     // The open file is checked, so that it cannot be exchanged between the check and the reading.
-    refuseForeign(file, fstatSync(descriptor));
+    const stats = fstatSync(descriptor);
+    refuseForeign(file, stats);
+    sayLoose(file, stats.mode, 0o077);
     const text = readFileSync(descriptor, "utf8").trim();
     if (text !== "") return text;
   } finally {

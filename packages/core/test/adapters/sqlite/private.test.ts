@@ -10,11 +10,12 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
 
@@ -159,5 +160,46 @@ describe.runIf(hasModes)("a secret that somebody else planted", () => {
     writeFileSync(file, planted, { mode: 0o600 });
     chownSync(file, 12_345, 12_345);
     expect(await refusal()).toMatchObject(refused(/belongs to user 12345/));
+  });
+});
+
+describe.runIf(hasModes)("F17.3 files that others have planted or may use", () => {
+  const planted = (name: string): string => {
+    new SqliteStorage(temp.path).close();
+    const file = join(temp.folder, ".durable", "journal.db.secret");
+    mkdirSync(join(temp.folder, ".durable"), { recursive: true });
+    writeFileSync(join(temp.folder, "public"), `${"words that everybody knows "}${name}\n`);
+    return file;
+  };
+  const secretOf = (): Promise<string> | undefined => new SqliteStorage(temp.path).secret?.();
+
+  test.each([
+    ["a link to a file", (file: string) => symlinkSync(join(temp.folder, "public"), file)],
+    ["a link to nothing", (file: string) => symlinkSync(join(temp.folder, "missing"), file)],
+    [
+      "a link to a link",
+      (file: string) => {
+        symlinkSync(join(temp.folder, "public"), `${file}.first`);
+        symlinkSync(`${file}.first`, file);
+      },
+    ],
+  ])("%s is no secret", async (name, plant) => {
+    plant(planted(name));
+    await expect((async () => secretOf())()).rejects.toMatchObject({ code: "no-secret" });
+  });
+
+  test("a secret that others may read, and a journal that they may write to, are said once", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const file = planted("read");
+    writeFileSync(file, "a secret that is long enough to sign\n", { mode: 0o644 });
+    chmodSync(file, 0o644);
+    chmodSync(temp.path, 0o666);
+    for (let n = 0; n < 2; n++) await secretOf();
+    const lines = warn.mock.calls.map(([line]) => String(line));
+    warn.mockRestore();
+    expect(lines.filter((line) => line.includes("can read") && line.includes("mode 644"))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes("can write to") && line.includes("mode 666"))).toHaveLength(
+      1,
+    );
   });
 });
