@@ -2,7 +2,8 @@
  * Reads a reply: the sender's text without quotes, and whether it approves, rejects or changes the plan.
  *
  * R1. Only an unmistakable approval counts, because a program that deploys must not guess. After the yes there may be
- *     courtesy, the sender's name and quoted text. Anything else makes it a question back.
+ *     courtesy, the sender's name, a signature of names and numbers, and quoted text. Anything else makes it a question
+ *     back.
  * R2. Every expression here takes time in proportion to the text: its sender chooses it.
  */
 
@@ -18,7 +19,10 @@ export interface Decision {
 const longest = 8_000;
 
 /** Lines that introduce quoted lines, which have marks of their own. */
-const introductions = [/^\s*On\b.{0,300}\bwrote:\s*$/i, /^\s*On\b.{0,200}<[^<>]{0,300}>\s*$/i];
+const introductions = [
+  /^\s*On\b.{0,300}\bwrote:\s*$/i,
+  /^\s*On\b.{0,200}<[^<>\s]{1,200}@[^<>\s]{1,200}>\s*$/i,
+];
 /** Lines after which everything is the quoted mail, without marks. */
 const quoteHeads = [
   /^\s*-{2,}\s*(?:original message|forwarded message)\s*-{2,}/i,
@@ -36,6 +40,8 @@ interface Parts {
   /** What stands below the signature mark, and below the quoted mail. */
   readonly signature: readonly string[];
   readonly after: readonly string[];
+  /** False when lines without marks were taken for the quoted mail, and nothing shows that they are. */
+  readonly known: boolean;
 }
 
 type Mode = "own" | "signature" | "after" | "quoted";
@@ -66,7 +72,9 @@ function partsOf(body: string): Parts {
     .replaceAll(/\n{3,}/g, "\n\n")
     .trim()
     .slice(0, longest);
-  return { own, signature: parts.signature, after: parts.after };
+  // Every mail of the assistant ends with its footer.
+  const known = lines.some((line) => footer.test(line)) || parts.quoted.every((line) => line === "");
+  return { own, signature: parts.signature, after: parts.after, known };
 }
 
 /** The sender's own text, without quoted lines, the quoted mail and the signature. */
@@ -98,8 +106,21 @@ const no = /^(?:reject|rejected|i reject|cancel|stop|abort|decline|declined|do n
 const bareNo = /^(?:no|nope|no thanks|no thank you)$/;
 /** Words that withdraw an approval. */
 const doubt = /\b(?:but|instead|except|however|unless|wait|not|don't|rather|only if|first)\b|\d\.\d/i;
-/** A signature says nothing about the plan. */
+/** A signature says nothing about the plan, and takes nothing back. */
 const aboutPlan = /\b(?:staging|production|preview|deploy|release|version|until|before|after)\b/i;
+const takesBack =
+  /\b(?:no|nope|nah|never|stop|halt|hold|cancel\w*|abort\w*|reject\w*|declin\w*|withdr\w+|revok\w*|undo|veto|mistake|wrong|sorry|ignore|disregard|forget|later|tomorrow|actually|pause|postpone)\b/i;
+
+/** True for a line of names, numbers and addresses, as signatures have them: no sentence. */
+function isSignature(line: string, names: ReadonlySet<string>): boolean {
+  if (isCourtesy(line, names)) return true;
+  if (line.length > 80 || [doubt, aboutPlan, takesBack].some((words) => words.test(line))) return false;
+  const small = /^(?:of|and|the|at|for|de|van|von|&|\||-|–|·)$/i;
+  return line
+    .trim()
+    .split(/\s+/)
+    .every((word) => /^[^\p{Ll}]/u.test(word) || /[@./]\S/.test(word) || small.test(word));
+}
 
 const courtesies = new Set(
   [
@@ -146,10 +167,9 @@ export function decide(body: string, from = ""): Decision {
   if (no.test(said) || (bareNo.test(said) && more.length < 200 && !doubt.test(more)))
     return { kind: "reject", text };
   const names = namesOf(from);
-  const signed = other.signature.join("\n").slice(0, longest);
   const clear =
+    other.known &&
     [...rest, ...other.after].every((line) => isCourtesy(line, names)) &&
-    !doubt.test(signed) &&
-    !aboutPlan.test(signed);
+    other.signature.every((line) => isSignature(line, names));
   return { kind: isYes(said) && clear ? "approve" : "change", text };
 }

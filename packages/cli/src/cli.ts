@@ -80,7 +80,12 @@ async function runCommand(
     commands: () =>
       Promise.all(Object.entries(commands).map(async ([each, open]) => [each, await open()] as const)),
     session: async (needs) => {
-      const given = { store: flags.text("store"), app: flags.text("app"), prices: flags.text("prices") };
+      const given = {
+        store: flags.text("store"),
+        app: flags.text("app"),
+        noApp: flags.on("no-app"),
+        prices: flags.text("prices"),
+      };
       const session = await openSession(given, needs === "code", { streams, term });
       opened.push(session);
       // After Ctrl-C a command hands over what it drives, and ends.

@@ -15,6 +15,10 @@ export const globalOptions: OptionSpecs = {
     value: "file",
     help: "a file that exports the app or workflows (durable.config.ts by default)",
   },
+  "no-app": {
+    type: "boolean",
+    help: "run no code of the folder: commands that only read need none",
+  },
   prices: { type: "string", value: "file", help: "JSON with prices of a million tokens by model, for costs" },
   json: { type: "boolean", help: "one JSON document on stdout" },
   quiet: { type: "boolean", short: "q", help: "no hints and no progress" },

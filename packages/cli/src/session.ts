@@ -4,22 +4,25 @@
  * session.1. A storage that is named by --store or DURABLE_URL is read without code, unless --app adds it.
  * session.2. Otherwise the project's app decides, because it knows storage, secret and encryption. A command that needs
  *     no code falls back to the default file when the app cannot be loaded.
- * session.3. No work that a command has begun is cut when the command ends: runs that it still drives are handed over first.
+ * session.3. --no-app loads no code of the folder, whose author may be anybody, and a terminal is told when code is loaded.
+ * session.4. No work that a command has begun is cut when the command ends: runs that it still drives are handed over first.
  */
 
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import type { App, Storage } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import { handOver, storageOf } from "@durable/core/inspect";
 import { appFile, appOf, loadApp } from "./app-file.ts";
 import { CliError } from "./exit.ts";
 import { defaultPlace, openStore, placeOf, type StorePlace } from "./store.ts";
-import type { CliStreams, Terminal } from "./terminal.ts";
+import { type CliStreams, styled, type Terminal } from "./terminal.ts";
 
 export interface SessionOptions {
   readonly store?: string | undefined;
   readonly app?: string | undefined;
+  /** Loads no code. */
+  readonly noApp?: boolean | undefined;
   readonly prices?: string | undefined;
 }
 
@@ -42,7 +45,16 @@ export async function openSession(
 ): Promise<Session> {
   const { cwd, env } = streams;
   const prices = readPrices(options.prices, cwd);
-  const alone = options.app === undefined && (options.store !== undefined || Boolean(env["DURABLE_URL"]));
+  if (options.noApp === true && (needsCode || options.app !== undefined))
+    throw new CliError(
+      options.app === undefined
+        ? "This command needs the code of the workflow. Leave out --no-app."
+        : "--no-app and --app exclude each other.",
+      { code: "no-app" },
+    );
+  const alone =
+    options.noApp === true ||
+    (options.app === undefined && (options.store !== undefined || Boolean(env["DURABLE_URL"])));
   const file = alone && !needsCode ? null : appFile(options.app, cwd);
   if (needsCode && file === null)
     throw new CliError(
@@ -50,6 +62,8 @@ export async function openSession(
       { code: "no-app" },
     );
   if (file !== null) {
+    if (options.app === undefined && !needsCode && term.interactive)
+      term.say(styled("dim", `Running ${relative(cwd, file)} of this folder; --no-app reads without it.`));
     try {
       return await withApp(file, { ...options, prices }, streams);
     } catch (error) {

@@ -133,7 +133,7 @@ function Header(): JSX.Element {
       </button>
       {hasSession.value && (
         <button type="button" class="icon" aria-label="Log out" title="Log out" onClick={() => void leave()}>
-          ⏻
+          ⇥
         </button>
       )}
       <button type="button" class="icon" aria-label="Keys" onClick={() => (helping.value = true)}>
