@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -143,6 +143,21 @@ describe("a packed package", () => {
       `[docs](${address}/blob/main/docs/README.md)\n`,
     );
     expect(readFileSync(join(unpacked, "package.json"), "utf8")).not.toContain("durable-source");
+  });
+
+  it("has its licence also when it is packed in its folder", () => {
+    const licence = readFileSync(join(root, "LICENSE"), "utf8");
+    for (const { dir, manifest } of publishedPackages())
+      expect(readFileSync(join(dir, "LICENSE"), "utf8"), manifest.name).toBe(licence);
+  });
+
+  it("is published by actions that are pinned to a commit", () => {
+    const folder = join(root, ".github", "workflows");
+    const uses = readdirSync(folder).flatMap((file) =>
+      readFileSync(join(folder, file), "utf8").match(/uses: .*/g),
+    );
+    expect(uses.length).toBeGreaterThan(4);
+    for (const line of uses) expect(line).toMatch(/^uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
   it("is described in the same way in all of ours", () => {
