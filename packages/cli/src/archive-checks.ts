@@ -2,8 +2,7 @@
  * Checks what an export says before any of it is written. Its author may be anybody. Proven in test/archives.test.ts.
  *
  * archive-checks.1. The locator of a run is that of its id, and its first entry names the same run and workflow.
- * archive-checks.2. Runs that read each other end nowhere, and a number that is no position is none: both are refused, so
- *     that an import ends.
+ * archive-checks.2. Runs that read each other, and numbers that are not positions, are refused, so that an import ends.
  */
 
 import { limits } from "@durable/core";
@@ -96,7 +95,7 @@ function problemOf(run: unknown): string | null {
 function batchProblem(batches: readonly string[], head: Raw, from: number): string | null {
   for (const [i, text] of batches.entries()) {
     const entries = entriesIn(text);
-    if (entries === null) return `batch ${from + i} is none`;
+    if (entries === null) return `batch ${from + i} is invalid`;
     if (i > 0 || from > 0) continue;
     const { kind, runId, workflow } = entries[0] ?? {};
     if (kind !== "run.started" && kind !== "run.forked") return "it does not begin with the start of a run";

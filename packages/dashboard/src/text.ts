@@ -43,7 +43,8 @@ function partsOf(value: object): Iterable<unknown> {
   if (Array.isArray(value) || value instanceof Set) return value;
   if (value instanceof Map) return [...value].flat();
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return [];
-  if (value instanceof Error) return [value.name, value.message, value.stack, value.cause, { ...value }];
+  if (value instanceof Error)
+    return [value.name, value.message, value.stack, value.cause, Object.entries(value)];
   return Object.entries(value).flat();
 }
 

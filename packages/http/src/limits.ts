@@ -1,10 +1,10 @@
-/** The numbers behind every request. Those of bodies are counted while they are read, and crossing one is a 4xx with a code. */
+/** The numbers behind every request. Limits of bodies are counted while they are read, and crossing one is a 4xx with a code. */
 
 import type { Duration } from "@durable/core";
 import { assertOptions, toMs } from "@durable/core/storage";
 
 /**
- * Limits of requests and their answers. Those of bodies are counted while the body is read; crossing one is answered with
+ * Limits of requests and their answers. Limits of bodies are counted while they are read; crossing one is answered with
  * 4xx and a code.
  */
 export interface Limits {

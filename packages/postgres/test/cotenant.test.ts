@@ -86,11 +86,8 @@ test("F14 a role with CONNECT only can neither lock nor read the rows that are l
     `BEGIN; LOCK TABLE ${schema}.runs IN ACCESS SHARE MODE`,
     `INSERT INTO ${schema}.locks VALUES (1)`,
     `SELECT ${schema}.lock_name('slot sole k')`,
-  ])
-    await expect(
-      client.query(text).finally(() => client.query("ROLLBACK")),
-      text,
-    ).rejects.toMatchObject({
-      code: "42501",
-    });
+  ]) {
+    await expect(client.query(text), text).rejects.toMatchObject({ code: "42501" });
+    await client.query("ROLLBACK");
+  }
 });

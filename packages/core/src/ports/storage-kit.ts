@@ -94,8 +94,9 @@ export function damagedHead(
   message: string,
 ): RunHead {
   // What a date can be.
-  const timeOf = (value: number): number => (value >= 0 && value <= 8.64e15 ? value : 0);
-  const [createdAt, since] = [timeOf(row.createdAt), timeOf(row.updatedAt)];
+  const [createdAt = 0, since = 0] = [row.createdAt, row.updatedAt].map((at) =>
+    at >= 0 && at <= 8.64e15 ? at : 0,
+  );
   const { locator, runId, workflow } = row;
   const nothing = { wakeAt: null, dueSince: null, steps: 0, label: null, parent: null, ancestors: [] };
   const head = { locator, runId, workflow, status: "blocked" as const, createdAt, updatedAt: since };

@@ -78,7 +78,7 @@ export const keyRecipe = "Make one with `openssl rand -base64 32`.";
 
 /** True for a key that is too short, has too few different characters or bytes, or repeats its beginning to its end. */
 export function isWeak(key: string | Uint8Array): boolean {
-  const all: unknown[] = [...key];
+  const all = Array.from<unknown>(key);
   const repeats = (_: unknown, n: number): boolean =>
     n > 0 && 2 * n <= all.length && all.every((part, i) => i < n || part === all[i - n]);
   return all.length < 16 || new Set(all).size < 5 || all.some(repeats);

@@ -5,9 +5,9 @@
 
 import { options, type VNode } from "preact";
 
-/** Controls but tab and line ends, marks of direction, what has no width, private use, tags, and halves of pairs. */
+/** Controls but tab and line ends, marks of direction, what has no width, private use, and tags. */
 const hidden =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}\u{f0000}-\u{10ffff}]/gu;
+  /(?![\t\n\r])\p{Cc}|\p{Co}|[\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 /** A text with what is hidden in it as names, such as "⟨U+202E⟩". */
@@ -32,7 +32,7 @@ function hasRightToLeft(children: unknown): boolean {
 
 /** Applies it to every element that is drawn from now on. */
 export function drawVisibly(): void {
-  const before = options.vnode;
+  const before = options.vnode?.bind(options);
   options.vnode = (vnode: VNode) => {
     if (typeof vnode.type === "string") {
       const props = vnode.props as Props;

@@ -29,7 +29,7 @@ export function Status(
 ): JSX.Element {
   const [word, name] =
     "state" in props ? [props.state, stateName(props.state)] : [props.status, statusName(props.status)];
-  if ("damaged" in props && props.damaged === true) return <span class="st fail">Damaged</span>;
+  if ("damaged" in props && props.damaged) return <span class="st fail">Damaged</span>;
   return <span class={`st ${stateClass[word]}`}>{name}</span>;
 }
 

@@ -195,7 +195,7 @@ export function baseOf(entries: readonly Entry[]): number {
 export function journalEntry(entry: Entry, base: number, room: Room): JournalEntry {
   const { seq, at, kind, outside, struck, ...others } = entry;
   const { key = "", ...fields } = others as { key?: string };
-  const rest = room.show(fields, 20_000) as JournalEntry["rest"];
+  const rest = room.show(fields, 20_000);
   const about = { seq, at, kind, key, outside, inherited: seq <= base, rest };
   return struck === undefined ? about : { ...about, struck };
 }

@@ -16,7 +16,7 @@ import { claimFunctions } from "./claim.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 
-/** How many rows locks share: few enough to stay small, and so many that two names of a group hardly ever meet. */
+/** How many rows locks share: few enough to stay small, and too many for two names of a group to meet often. */
 const lockRows = 2 ** 20;
 
 /** Waits until no other transaction has the lock of a name. Rows are made when they are first needed, and stay. */

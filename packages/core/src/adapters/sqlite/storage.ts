@@ -190,7 +190,7 @@ export class SqliteStorage implements Storage {
       const time = timeOf(query) ?? "due_order";
       const next = last === undefined ? null : `${Number(last[time])}:${Number(last["id"])}`;
       const runs = listedHeads(page, now, this.path);
-      // What is damaged is shown, and neither driven nor removed by what it says.
+      // A damaged row is shown, and neither driven nor removed by what it says.
       const isByTime = query.endedBefore !== undefined || query.dueAt !== undefined;
       return { runs: isByTime ? runs.filter(({ blocked }) => blocked?.code !== "corrupt") : runs, next };
     });

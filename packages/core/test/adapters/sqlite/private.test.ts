@@ -165,10 +165,10 @@ describe.runIf(hasModes)("a secret that somebody else planted", () => {
 
 describe.runIf(hasModes)("F17.3 files that others have planted or may use", () => {
   const planted = (name: string): string => {
-    new SqliteStorage(temp.path).close();
+    void new SqliteStorage(temp.path).close();
     const file = join(temp.folder, ".durable", "journal.db.secret");
     mkdirSync(join(temp.folder, ".durable"), { recursive: true });
-    writeFileSync(join(temp.folder, "public"), `${"words that everybody knows "}${name}\n`);
+    writeFileSync(join(temp.folder, "public"), `words that everybody knows ${name}\n`);
     return file;
   };
   const secretOf = (): Promise<string> | undefined => new SqliteStorage(temp.path).secret?.();
