@@ -60,7 +60,7 @@ const body = `
   const sealed = greet.with({
     storage: new RemoteStorage(new FolderBucket(home + "/bucket")),
     secret: "a secret for resume tokens, which is long enough",
-    encryption: aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY" } }),
+    encryption: aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY" } }),
   });
   expectHello(await sealed.run("Ada", { id: "in-a-bucket" }), false);
 

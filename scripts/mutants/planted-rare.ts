@@ -88,12 +88,12 @@ const reuses: readonly PlantedBug[] = [
   {
     name: "token-of-the-deleted-run",
     breaks: "resume.1",
-    find: 'markOf(nonce) + digest(8, "wait", nonce, key)',
-    replace: '"aa" + digest(8, "wait", key)',
+    find: 'markOf(nonce) + digest(6, "wait", nonce, key)',
+    replace: '"aaaa" + digest(6, "wait", key)',
     also: [
       {
-        find: 'mark: digest(2, "nonce", nonce)',
-        replace: 'mark: "aa"',
+        find: 'mark: digest(4, "nonce", nonce)',
+        replace: 'mark: "aaaa"',
       },
     ],
     why: "A token of a deleted run answers the next run of its id.",

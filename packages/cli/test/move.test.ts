@@ -52,7 +52,7 @@ describe("export and import", () => {
   });
 
   test("needs no key for encrypted runs, and they stay encrypted", async () => {
-    const encryption = aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY" } });
+    const encryption = aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY" } });
     const storage = new SqliteStorage(copyOf("sealed.db"));
     const brief = createBrief(async () => {}, 0);
     await brief.with({ storage, encryption }).run("a private topic", { id: "sealed" });

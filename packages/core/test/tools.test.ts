@@ -131,7 +131,7 @@ describe("wakeRun", () => {
     await Promise.all([ctx.sleep("3 days"), ctx.sleep("5 days", { name: "longer" })]);
     return ctx.step("after", () => "awake");
   });
-  const encryption = aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY" } });
+  const encryption = aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY" } });
 
   test("ends all sleeps of a parked run, sealed or not; the next driver goes on, and replays the same", async () => {
     for (const sealed of [{}, { encryption }]) {

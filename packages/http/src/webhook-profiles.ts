@@ -6,7 +6,7 @@
  */
 
 import { DurableError } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, isWeak } from "@durable/core/storage";
 import { formType, jsonType, parseJson } from "./body.ts";
 import { HttpError } from "./errors.ts";
 import { fromBase64, fromHex, prefixed, sha256Hex, utf8, verifier } from "./hmac.ts";
@@ -183,7 +183,7 @@ function keysOf(
   const [current, ...older] = texts.map(toKey);
   if (current === undefined || texts.length < list.length)
     throw new DurableError("invalid-options", `The webhook profile "${name}" needs at least one secret.`);
-  if (current.length < 16 || new Set(current).size < 5)
+  if (isWeak(current))
     throw new DurableError(
       "invalid-options",
       `The first secret of the webhook profile "${name}" is too short or too regular. Make one with \`openssl rand -base64 32\`, and give it to the sender. As a later secret in the list, the old one still verifies.`,

@@ -388,7 +388,7 @@ describe("a run that changed since it was listed", () => {
 });
 
 test("encrypted runs are purged, and so are their children", async () => {
-  const key = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  const key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
   const on = lab();
   const app = createApp({
     ...on,

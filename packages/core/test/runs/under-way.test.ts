@@ -97,7 +97,7 @@ test("a storage that cannot write it disturbs nobody", async () => {
 });
 
 test("with encryption, only who has the key sees it", async () => {
-  const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
+  const key = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY";
   const encryption = aesGcm({ current: "k1", keys: { k1: key } });
   const storage = new MemoryStorage();
   const hold = Promise.withResolvers<void>();
