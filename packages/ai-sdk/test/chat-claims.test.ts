@@ -1,5 +1,10 @@
 /** What a chat's client says about tool calls, and what a writer of the storage says about chats. */
 
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createApp, durable, Journal, MemoryStorage } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { fingerprint } from "@durable/core/storage";
@@ -20,11 +25,28 @@ interface Sent {
   readonly text: string;
 }
 
-async function lab() {
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const program = fileURLToPath(new URL("./support/rounds-child.ts", import.meta.url));
+
+/** The address of a server in a process of its own. */
+function child(journal: string, provider: string, effects: string): Promise<string> {
+  const args = ["--conditions=durable-source", program, journal, provider, effects];
+  const started = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+  cleanUps.push(() => started.kill("SIGKILL"));
+  return new Promise((resolve, reject) => {
+    started.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+    started.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
+  });
+}
+
+async function lab(onEffect: () => unknown = () => {}) {
   const provider = await Provider.open(scripted);
   const effects: string[] = [];
   const storage = new MemoryStorage();
-  const effect = (tool: string): number => effects.push(tool);
+  const effect = (tool: string): unknown => {
+    effects.push(tool);
+    return onEffect();
+  };
   const server = await roundsServer({ storage, provider: provider.url, effect });
   cleanUps.push(
     () => provider.close(),
@@ -141,6 +163,109 @@ describe("a forged approval", () => {
     const { id, changed } = await until("pay");
     expect((await post(id, changed({ state: "output-available", output: "paid" }))).status).toBe(409);
     expect(effects).toEqual([]);
+  });
+});
+
+describe("a genuine approval that several requests use", () => {
+  /** Every variation is another request, with another run, for the same call. */
+  const variations = (part: ToolPart): readonly ToolPart[] =>
+    Array.from({ length: 4 }, (_, n) => ({
+      ...approved(part),
+      approval: { ...(approved(part)["approval"] as object), reason: `because ${n}` },
+    }));
+
+  test("at once executes the tool once", async () => {
+    const { post, until, effects, handler, api } = await lab();
+    const { id, part, changed } = await until("pay");
+    const sent = await Promise.all(variations(part).map((change) => post(id, changed(change))));
+    expect(effects).toEqual(["pay"]);
+    expect(sent.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409]);
+    expect(sent.map(({ text }) => text).join()).toContain("approval-used");
+    // The chat shows the answer of the request that was first.
+    const shown = await handler(new Request(`${api}/${id}/stream`));
+    expect([shown.status, await shown.text()]).toEqual([200, expect.stringContaining("pay done")]);
+  });
+
+  test("at once, as other answers with keys of their own, executes the tool once", async () => {
+    const { until, effects, handler, api } = await lab();
+    const { id, part, changed } = await until("pay");
+    const send = async (key: string): Promise<number> => {
+      const body = JSON.stringify({ id, messages: changed(approved(part)), trigger: "regenerate-message" });
+      const headers = { "content-type": "application/json", "idempotency-key": key };
+      const response = await handler(new Request(api, { method: "POST", headers, body }));
+      await response.text();
+      return response.status;
+    };
+    const statuses = await Promise.all(["a", "b", "c"].map(send));
+    expect(effects).toEqual(["pay"]);
+    expect(statuses.toSorted()).toEqual([200, 409, 409]);
+  });
+
+  test("at once in two processes executes the tool once", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "chat-claims-"));
+    cleanUps.push(() => rmSync(folder, { recursive: true, force: true }));
+    const provider = await Provider.open(scripted);
+    const effects = join(folder, "effects");
+    writeFileSync(effects, "");
+    const apis = await Promise.all([0, 1].map(() => child(join(folder, "j.db"), provider.url, effects)));
+    cleanUps.push(() => provider.close());
+    const chat = new RealChat(new Wire(apis[0] as string));
+    await chat.sendMessage({ text: "pay" });
+    const last = chat.messages.at(-1) as { parts: ToolPart[] };
+    const bodies = [0, 1, 2, 3].map((n) => {
+      const parts = last.parts.map((part) =>
+        part["type"] === "tool-pay" ? { ...part, ...variations(part)[n] } : part,
+      );
+      const messages = [...chat.messages.slice(0, -1), { ...last, parts }];
+      return JSON.stringify({ id: chat.id, messages, trigger: "submit-message" });
+    });
+    const headers = { "content-type": "application/json" };
+    const statuses = await Promise.all(
+      bodies.map(async (body, n) => {
+        const response = await fetch(apis[n % 2] as string, { method: "POST", headers, body });
+        await response.text();
+        return response.status;
+      }),
+    );
+    expect(readFileSync(effects, "utf8").match(/^pay /gm)).toHaveLength(1);
+    expect(statuses.toSorted()).toEqual([200, 409, 409, 409]);
+  });
+
+  test("one after the other, between the tool and its stop, executes the tool once", async () => {
+    let stop = async (): Promise<void> => {};
+    const { post, until, effects, handler, api } = await lab(() => stop());
+    const { id, part, changed } = await until("pay");
+    stop = async () => {
+      await handler(new Request(`${api}/${id}/stop`, { method: "POST" }));
+    };
+    const [first = {}, second = {}] = variations(part);
+    await post(id, changed(first));
+    expect((await post(id, changed(second))).text).toContain("approval-used");
+    // Nor with the first request, which would begin another round.
+    expect((await post(id, changed(first))).text).toContain("approval-used");
+    expect(effects).toEqual(["pay"]);
+  });
+
+  test("a denial beside it executes nothing more, and other calls have approvals of their own", async () => {
+    const { post, until, effects } = await lab();
+    const { id, part, changed } = await until("pay");
+    const no = { ...approved(part), approval: { ...(part["approval"] as object), approved: false } };
+    await Promise.all([post(id, changed(no)), post(id, changed(approved(part)))]);
+    expect(effects).toEqual(["pay"]);
+    const other = await until("pay");
+    expect((await post(other.id, other.changed(approved(other.part)))).status).toBe(200);
+    expect(effects).toEqual(["pay", "pay"]);
+  });
+
+  test("whose run failed before the tool began is used by the next request", async () => {
+    const { post, until, effects, app } = await lab();
+    const { id, part, changed } = await until("pay");
+    const runs = (): Promise<number> => app.list({ workflow: "answer" }).then((page) => page.runs.length);
+    const before = await runs();
+    expect((await post(id, changed(approved(part)), { fails: true })).status).toBe(200);
+    expect([effects, await runs()]).toEqual([[], before + 1]);
+    expect((await post(id, changed(approved(part)))).status).toBe(200);
+    expect(effects).toEqual(["pay"]);
   });
 });
 

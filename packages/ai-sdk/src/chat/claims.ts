@@ -7,11 +7,15 @@
  * claims.2. Outcomes of tools of the server come from the record. A call that has returned is not executed again.
  * claims.3. A call without a recorded outcome or question is one of a tool of the client, whose result is the client's input.
  * claims.4. If the runs of a message are gone, the chat continues without approvals.
+ * claims.5. One run uses an approval, however many requests have it. Another run may use it if that one failed before it
+ *     called the tool.
  *
  * Proven in test/chat-claims.test.ts.
  */
 
+import type { Entry } from "@durable/core";
 import { fingerprint } from "@durable/core/storage";
+import { stepName } from "../step-name.ts";
 import type { Part } from "../chunks.ts";
 import type { ChatInput, Message } from "./asked.ts";
 import { Refusal } from "./body.ts";
@@ -23,6 +27,14 @@ export interface Round {
   readonly runId: string;
   readonly messageId: string | null;
   readonly parts: readonly Part[];
+}
+
+/** A call that a run executes because the client has approved it. */
+export interface ApprovedCall {
+  /** Names the call in its chat. */
+  readonly id: string;
+  /** True if these are the entries of a run that failed before it called the tool. */
+  readonly isUnused: (entries: readonly Entry[]) => boolean;
 }
 
 interface Call {
@@ -57,6 +69,16 @@ export class Claims {
     }
   }
 
+  /** The approved calls that have no outcome in these rounds. */
+  approved(rounds: readonly Round[]): readonly ApprovedCall[] {
+    return (this.#input.messages.slice(this.#tail) as Message[]).flatMap((message) => {
+      const calls = callsIn(rounds, message.id);
+      return toolParts(message)
+        .filter((part) => isApproved(part) && calls?.get(part["toolCallId"])?.outcome === null)
+        .map((part) => approvedCall(message.id, part));
+    });
+  }
+
   /** The input of the run, with outcomes of the server as the rounds before it recorded them. */
   trusted(rounds: readonly Round[]): ChatInput {
     const messages = this.#input.messages.map((message, i) => {
@@ -86,12 +108,28 @@ function callsIn(rounds: readonly Round[], messageId: unknown): ReadonlyMap<unkn
   return calls;
 }
 
+/** Everything but `false` may count as a yes. */
+function isApproved({ approval }: Fields): boolean {
+  return (fieldsOf(approval)["approved"] ?? false) !== false;
+}
+
+function approvedCall(messageId: unknown, part: Fields): ApprovedCall {
+  const { toolCallId } = part;
+  const step = stepName(toolOf(part), String(toolCallId));
+  return {
+    id: fingerprint([messageId, toolCallId]),
+    isUnused: (entries) =>
+      entries.at(-1)?.kind === "run.failed" &&
+      !entries.some((entry) => "key" in entry && entry.key.includes(step)),
+  };
+}
+
 function assertMade(part: Fields, calls: ReadonlyMap<unknown, Call> | null): void {
   const approval = fieldsOf(part["approval"]);
-  const approved = approval["approved"] ?? false;
+  const approved = isApproved(part);
   const hasResult = String(part["state"]).startsWith("output-");
   if (calls === null) {
-    if (approved !== false && !hasResult)
+    if (approved && !hasResult)
       throw refusal("The answer that asked for this approval is gone. Ask for it again.");
     return;
   }
@@ -103,7 +141,7 @@ function assertMade(part: Fields, calls: ReadonlyMap<unknown, Call> | null): voi
   if (!isMade) throw refusal("The request has a tool call that no answer of this chat has made.");
   if (call.outcome !== null) return;
   const isAsked = call.questions.has(approval["id"]);
-  if (approved !== false && !isAsked)
+  if (approved && !isAsked)
     throw refusal("The request approves what no answer of this chat has asked.");
   // Its tool has not run: the result would be the client's.
   if (hasResult && call.questions.size > 0 && part["state"] !== "output-denied")

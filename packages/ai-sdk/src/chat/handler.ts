@@ -21,7 +21,7 @@ import type { Entry } from "@durable/core/types";
 import { assertOptions, toMs } from "@durable/core/storage";
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
-import { Claims, type Round } from "./claims.ts";
+import { type ApprovedCall, Claims, type Round } from "./claims.ts";
 import { streamOf } from "./connection.ts";
 import { Recorded, type Progress } from "./message.ts";
 import { isForeign } from "./same-origin.ts";
@@ -118,6 +118,11 @@ const changed = {
   message: "The answer is no longer what this client has seen. Load it from its beginning.",
 };
 
+const used = {
+  code: "approval-used",
+  message: "Another request has used this approval. Load the chat again to see its answer.",
+};
+
 /** The latest runs of a chat, as many as are read to find the calls of a message. */
 const mostRounds = 100;
 
@@ -179,7 +184,10 @@ class Chat {
     const claims = new Claims(input);
     const rounds = await this.#roundsOf(input.chatId, claims.messageIds);
     claims.assertMade(rounds);
-    const { runId, guessed } = await this.#turns.add(ask, (run) => this.#progressOf(run));
+    const admit = async (id: string): Promise<void> => {
+      for (const call of claims.approved(rounds)) await this.#take(input.chatId, id, call);
+    };
+    const { runId, guessed } = await this.#turns.add(ask, (run) => this.#progressOf(run), admit);
     const start = async (id: string) => {
       // A repeated request must have the same input, whatever its run and later ones have recorded since.
       const at = rounds.findIndex((round) => round.runId === id);
@@ -193,8 +201,14 @@ class Chat {
       if (!DurableError.is(error, "input-mismatch")) throw error;
       if (!guessed) throw new Refusal(409, mismatch);
       // Not a repetition, then.
-      return start((await this.#turns.add(ask, null)).runId);
+      return start((await this.#turns.add(ask, null, admit)).runId);
     }
+  }
+
+  /** Lets this run execute an approved call, or refuses the request. */
+  async #take(chatId: string, runId: string, { id: name, isUnused }: ApprovedCall): Promise<void> {
+    const unused = async (run: string): Promise<boolean> => isUnused(await this.#entriesOf(run, chatId));
+    if (!(await this.#turns.take({ chatId, runId, name }, unused))) throw new Refusal(409, used);
   }
 
   /** The runs of a chat that wrote one of these messages, in their order. */

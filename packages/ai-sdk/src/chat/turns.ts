@@ -8,7 +8,9 @@
  *     - another answer only while the answer is under way and nothing came after it. If the request has a key, the key
  *       decides instead.
  *
- * Proven in test/chat.test.ts and test/chat-identity.test.ts.
+ * T3. What may happen once in a chat, such as the execution of an approved call, is taken by one run.
+ *
+ * Proven in test/chat.test.ts, test/chat-identity.test.ts and test/chat-claims.test.ts.
  */
 
 import { DurableError, Journal, type JournalOptions } from "@durable/core";
@@ -29,8 +31,15 @@ export class Turns {
     this.#options = options;
   }
 
-  /** The run of this request. `progressOf` is asked about earlier runs; without it, a new round begins. */
-  async add(ask: Ask, progressOf: ((runId: string) => Promise<Progress>) | null): Promise<Turn> {
+  /**
+   * The run of this request. `progressOf` is asked about earlier runs; without it, a new round begins. `admit` may refuse
+   * a new round, which is then not listed.
+   */
+  async add(
+    ask: Ask,
+    progressOf: ((runId: string) => Promise<Progress>) | null,
+    admit: (runId: string) => Promise<void>,
+  ): Promise<Turn> {
     const journal = await this.#open(ask.chatId);
     const known = runsIn(journal);
     const turn = `chat-${fingerprint(ask.chatId)}-${ask.id}`;
@@ -43,9 +52,23 @@ export class Turns {
       if (joins(ask, await progressOf(last), isLatest)) return { runId: last, guessed: ask.kind !== "send" };
     }
     const runId = keyed ?? (last === undefined ? turn : `${turn}-${rounds.length + 1}`);
+    await admit(runId);
     // Another request may take the number first; then the journal returns that one.
     for (let number = known.length + 1; ; number++)
       if ((await journal.record(`turn ${number}`, () => runId)) === runId) return { runId, guessed: false };
+  }
+
+  /** True if this run may do what `name` names: no run has it, or each that had it is `unused`. */
+  async take(
+    { chatId, runId, name }: { readonly chatId: string; readonly runId: string; readonly name: string },
+    unused: (runId: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    const journal = await this.#open(chatId);
+    for (let number = 1; ; number++) {
+      const owner = await journal.record(`approval ${name} ${number}`, () => runId);
+      if (owner === runId) return true;
+      if (!(await unused(owner))) return false;
+    }
   }
 
   /** The runs of a chat. Their ids follow from the chat, so a list that was changed names no run of another one. */
@@ -78,7 +101,9 @@ function joins({ kind }: Ask, progress: Progress, isLatest: boolean): boolean {
 function runsIn(journal: Journal): string[] {
   return journal
     .entries()
-    .flatMap((entry) => (entry.kind === "step.completed" ? [entry.value as string] : []));
+    .flatMap((entry) =>
+      entry.kind === "step.completed" && entry.key.startsWith("turn ") ? [entry.value as string] : [],
+    );
 }
 
 /** Resolves to `otherwise` if there is no such run. */

@@ -3,7 +3,7 @@
  * question says what happens, and the field `style` of the request how the program makes its UI stream.
  */
 
-import { createApp, durable, type Storage } from "@durable/core";
+import { createApp, durable, FatalError, type Storage } from "@durable/core";
 import { serve } from "@durable/http/node";
 import {
   convertToModelMessages,
@@ -36,7 +36,7 @@ export function scripted({ question, results, number }: Heard): Said {
 export type Style = "plain" | "ids" | "created";
 
 /** What a tool of the server did, for which call, in which run. */
-export type Effect = (tool: string, toolCallId: string, idempotencyKey: string) => void;
+export type Effect = (tool: string, toolCallId: string, idempotencyKey: string) => unknown;
 
 export interface RoundsParts {
   readonly storage: Storage;
@@ -47,8 +47,8 @@ export interface RoundsParts {
 
 export function roundsApp({ storage, provider, effect }: RoundsParts) {
   const inputSchema = z.object({ round: z.number() });
-  const act = (name: string) => (_: unknown, options: { readonly toolCallId: string }) => {
-    effect(name, options.toolCallId, durableCall(options).idempotencyKey ?? "");
+  const act = (name: string) => async (_: unknown, options: { readonly toolCallId: string }) => {
+    await effect(name, options.toolCallId, durableCall(options).idempotencyKey ?? "");
     return `${name} done`;
   };
   const tools = {
@@ -59,6 +59,7 @@ export function roundsApp({ storage, provider, effect }: RoundsParts) {
   };
   const answer = durable("answer", async (ctx, input: ChatInput) => {
     const messages = input.messages as UIMessage[];
+    if (input.body["fails"] === true) throw new FatalError("the program fails");
     const result = streamText({
       model: durableModel(ctx, latest.models.chat(provider)),
       messages: await convertToModelMessages(messages),
