@@ -1,5 +1,6 @@
 /** The table of docs/security.md: every route and tool, the action that it asks for, and what the action names. */
 import { routes as httpRoutes, type Route } from "@durable/http/kit";
+import { chatRoutes } from "../../packages/ai-sdk/src/chat/routes.ts";
 import { toolsOf } from "../../packages/cli/src/mcp/tools.ts";
 import { actions } from "../../packages/cli/src/mcp/writers.ts";
 import { routes as dashboardRoutes } from "../../packages/dashboard/src/dashboard.ts";
@@ -30,18 +31,14 @@ function routeRows(surface: string, at: string, table: Table): string[] {
 /** Two actions in a row: the second is asked besides the first, for some requests or for each row of the answer. */
 export function actionsTable(): string {
   const tools = toolsOf({} as Parameters<typeof toolsOf>[0], new Set(actions), () => 0);
-  const chats = [
-    ["POST {api}", "start", "`workflow`, `chatId`"],
-    ["GET {api}/{chatId}/stream", "stream", "`workflow`, `chatId`, `runId`"],
-    ["POST {api}/{chatId}/stop", "cancel", "`workflow`, `chatId`, `runId`"],
-  ];
   return [
     "| Surface | Route or tool | Actions | The action names |",
     "|---|---|---|---|",
     ...routeRows("HTTP", "/", httpRoutes),
     ...routeRows("Dashboard", "/api/", dashboardRoutes),
-    ...chats.map(
-      ([route, type, names]) => `| Chat | ${code(route ?? "")} | ${code(type ?? "")} | ${names} |`,
+    ...chatRoutes.map(
+      ({ method, path, asks, names }) =>
+        `| Chat | ${code(`${method} {api}${path}`)} | ${code(asks)} | ${names.map(code).join(", ")} |`,
     ),
     ...tools.map(({ name, asks, readOnly }) => {
       const edits = name === "fork_run" ? ", `resume` for edits that answer" : "";

@@ -10,9 +10,12 @@ import {
   type Tried,
 } from "../../packages/http/test/support/random-attacks.ts";
 import { hostileEdits } from "../../packages/core/test/journal/support/hostile-edits.ts";
-import { rowEdits } from "../../packages/core/test/journal/support/row-edits.ts";
+import { editRows, type Stage } from "../../packages/core/test/journal/support/row-edits.ts";
+import { bucketStage, sqliteStage } from "../../packages/core/test/journal/support/row-stages.ts";
 import { forge } from "../../packages/http/test/support/forgery.ts";
 import { attackTenant } from "../../packages/http/test/support/tenants.ts";
+import { postgresStage } from "../../packages/postgres/test/support/row-stage.ts";
+import { startPostgres } from "../../packages/postgres/test/support/server.ts";
 import { attackTwoTenants } from "./two-tenants.ts";
 
 export interface Attack {
@@ -36,9 +39,9 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: "rows",
-    about: "edits of rows beside sealed journals, such as heads, keys and schedules",
+    about: "edits of rows and objects beside sealed journals, such as heads, keys and schedules",
     count: 10_000,
-    run: rowEdits,
+    run: editEverywhere,
   },
   {
     name: "tokens",
@@ -83,3 +86,27 @@ export const attacks: readonly Attack[] = [
     run: attackWebhooks,
   },
 ];
+
+/** On each storage a part of the edits. */
+async function editEverywhere({ count, seed }: { count: number; seed: number }): Promise<Tried> {
+  const server = await startPostgres();
+  try {
+    const postgres = (): Stage => postgresStage(server.url, "attacked");
+    const ends: Record<string, number> = {};
+    const problems: string[] = [];
+    let tried = 0;
+    for (const [name, stage, share] of [
+      ["sqlite", sqliteStage, 0.4],
+      ["bucket", bucketStage, 0.35],
+      ["postgres", postgres, 0.25],
+    ] as const) {
+      const done = await editRows(stage(), { count: Math.ceil(count * share), seed });
+      tried += done.tried;
+      for (const [end, times] of Object.entries(done.ends)) ends[`${name} ${end}`] = times;
+      problems.push(...done.problems.map((problem) => `${name}: ${problem}`));
+    }
+    return { tried, ends, problems };
+  } finally {
+    await server.stop();
+  }
+}

@@ -141,8 +141,7 @@ function assertMade(part: Fields, calls: ReadonlyMap<unknown, Call> | null): voi
   if (!isMade) throw refusal("The request has a tool call that no answer of this chat has made.");
   if (call.outcome !== null) return;
   const isAsked = call.questions.has(approval["id"]);
-  if (approved && !isAsked)
-    throw refusal("The request approves what no answer of this chat has asked.");
+  if (approved && !isAsked) throw refusal("The request approves what no answer of this chat has asked.");
   // Its tool has not run: the result would be the client's.
   if (hasResult && call.questions.size > 0 && part["state"] !== "output-denied")
     throw refusal("The request has the result of a tool that waits for an approval.");

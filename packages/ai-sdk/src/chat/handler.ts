@@ -2,15 +2,10 @@
  * The chat protocol of the AI SDK, as `useChat({ resume: true })` speaks it, over runs. Proven in
  * test/chat.test.ts.
  *
- *     POST {api}                    a message: starts a run, and streams it
- *     GET  {api}/{chatId}/stream    the current answer, from its beginning; 204 when there is none
- *     POST {api}/{chatId}/stop      stops it: closing a connection does not
- *
- * `?run={runId}` means the answer of this run, and `&from={attempt}.{index}` its rest from there.
+ * `routes.ts` has the routes. `?run={runId}` means the answer of this run, and `&from={attempt}.{index}` its rest from there.
  */
 
 import {
-  type Action,
   type App,
   DurableError,
   type Duration,
@@ -24,20 +19,11 @@ import { readBody, Refusal } from "./body.ts";
 import { type ApprovedCall, Claims, type Round } from "./claims.ts";
 import { streamOf } from "./connection.ts";
 import { Recorded, type Progress } from "./message.ts";
+import { type ChatAction, type ChatRoute, findChatRoute } from "./routes.ts";
 import { isForeign } from "./same-origin.ts";
 import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset, ViewerOptions } from "./viewer.ts";
 import type { Part } from "../chunks.ts";
-
-/**
- * What a request wants to do, for `authorize`: `start` for a message, `stream` to see an answer, and `cancel` to stop it, each
- * with the chat, its workflow, and the run if the request names one.
- */
-export interface ChatAction extends Action {
-  readonly type: "start" | "stream" | "cancel";
-  readonly chatId: string;
-  readonly workflow: string;
-}
 
 /** Options of `createChatHandler`. */
 export interface ChatOptions {
@@ -82,16 +68,9 @@ export function createChatHandler(app: App, options: ChatOptions): (request: Req
   return async (request) => {
     try {
       const { pathname, searchParams } = new URL(request.url);
-      if (pathname === api) return request.method === "POST" ? await chat.send(request) : refused(405);
-      const found = pathname.startsWith(`${api}/`)
-        ? /^([^/]+)\/(stream|stop)$/.exec(pathname.slice(api.length + 1))
-        : null;
-      if (found === null) return refused(404);
-      const [, chatId = "", verb] = found;
-      const method = verb === "stream" ? "GET" : "POST";
-      if (request.method !== method) return refused(405);
-      const place = { chatId: decoded(chatId), run: searchParams.get("run"), from: searchParams.get("from") };
-      return verb === "stream" ? await chat.watch(request, place) : await chat.stop(request, place);
+      const { route, chatId } = findChatRoute(request.method, pathname, api);
+      const place = { chatId, run: searchParams.get("run"), from: searchParams.get("from") };
+      return await chat[route.act](request, route, place);
     } catch (error) {
       if (error instanceof Refusal) return refused(error.status, error.reason);
       onError(error);
@@ -137,10 +116,10 @@ class Chat {
     this.#turns = new Turns(options.journal ?? { app });
   }
 
-  async send(request: Request): Promise<Response> {
+  async send(request: Request, { asks }: ChatRoute): Promise<Response> {
     const input = inputOf(await readBody(request, this.#options.bodyBytes ?? 4 * 1024 * 1024));
     const { chatId } = input;
-    const verdict = await this.#allowed(request, { type: "start", chatId });
+    const verdict = await this.#allowed(request, { type: asks, chatId });
     if (verdict instanceof Response) return verdict;
     const ask = askOf(input, request.headers.get("idempotency-key"));
     const { runId, repeated } = await this.#start(input, ask, verdict);
@@ -148,8 +127,8 @@ class Chat {
     return this.#stream(request, runId, new Recorded(entries, input));
   }
 
-  async watch(request: Request, place: Place): Promise<Response> {
-    const verdict = await this.#allowed(request, { type: "stream", ...aboutOf(place) });
+  async watch(request: Request, { asks }: ChatRoute, place: Place): Promise<Response> {
+    const verdict = await this.#allowed(request, { type: asks, ...aboutOf(place) });
     if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
     const entries = runId === null ? [] : await this.#entriesOf(runId, place.chatId);
@@ -163,8 +142,8 @@ class Chat {
     return this.#stream(request, runId, recorded, { prior, metadata: recorded.continued?.metadata });
   }
 
-  async stop(request: Request, place: Place): Promise<Response> {
-    const verdict = await this.#allowed(request, { type: "cancel", ...aboutOf(place) });
+  async stop(request: Request, { asks }: ChatRoute, place: Place): Promise<Response> {
+    const verdict = await this.#allowed(request, { type: asks, ...aboutOf(place) });
     if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
     if (runId !== null && (await this.#entriesOf(runId, place.chatId)).length > 0)
@@ -293,14 +272,6 @@ function aboutOf({ chatId, run }: Place): Pick<ChatAction, "chatId" | "runId"> {
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw new Refusal(400);
-  }
 }
 
 /** What a client has seen that comes back for the rest. */

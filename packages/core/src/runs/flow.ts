@@ -129,6 +129,9 @@ function singletonOf(
 
 type Started = Fact<Json> & { kind: "run.started" };
 
+/** How often the run with a key may end, begin or be deleted before a start. */
+const mostTries = 99;
+
 /**
  * Records a run with limits, without a lease. If another run has its singleton, nothing is recorded, and that run is
  * returned: moved to the new time if it is debounced.
@@ -144,7 +147,7 @@ export async function record(
   append: () => Promise<boolean>,
 ): Promise<LeasedRun> {
   const unleased = { lease, owned: false, starts: 0, length: 0 };
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     try {
       const created = await append();
       // It has written, and has no lease yet: what another driver writes until then takes the run away from it.
@@ -154,7 +157,8 @@ export async function record(
       if (DurableError.is(error, "input-mismatch") && hasTaken(journal, started))
         return { ...unleased, journal, created: false };
       const other = DurableError.is(error, "conflict") ? error.details["singleton"] : undefined;
-      if (typeof other !== "string") throw error;
+      // A storage that was changed may give a key to a run that it does not have.
+      if (typeof other !== "string" || tries === mostTries) throw error;
       const existing = await openRun(host, other).catch(missing);
       if (existing === null) continue;
       assertOwner(existing, started);

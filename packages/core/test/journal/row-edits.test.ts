@@ -1,13 +1,19 @@
-/** A writer of the storage without the key edits rows beside the journals: no run, cancel, input or answer comes of it. */
+/** A writer of the storage without the key edits what is beside the journals: no run, cancel, input or answer comes of it. */
 
 import { expect, inject, test } from "vitest";
-import { rowEdits } from "./support/row-edits.ts";
+import { editRows } from "./support/row-edits.ts";
+import { bucketStage, sqliteStage } from "./support/row-stages.ts";
 
-test("random edits of rows make nothing that the app did not make", async () => {
-  const count = inject("full") ? 500 : 40;
-  const { tried, ends, problems } = await rowEdits({ count, seed: 1 });
+const full = inject("full");
+
+test.each([
+  ["rows of SQLite", sqliteStage, full ? 300 : 40],
+  ["objects of a bucket", bucketStage, full ? 300 : 60],
+] as const)("random edits of %s make nothing that the app did not make", async (_, stage, count) => {
+  const { tried, ends, problems } = await editRows(stage(), { count, seed: 1 });
   expect(problems).toEqual([]);
   expect(tried).toBe(count);
   // Some are refused, and some change nothing that matters.
-  expect(Object.keys(ends).length).toBeGreaterThan(1);
+  for (const end of ["unseen", "warned"]) expect(ends[end] ?? 0, end).toBeGreaterThan(0);
+  expect(Object.keys(ends).length).toBeGreaterThan(2);
 });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createApp, durable, type App } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { SqliteStorage } from "@durable/core/sqlite";
+import { sumOf } from "../../src/adapters/sqlite/sums.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const keys = { a: Uint8Array.from({ length: 32 }, (_, n) => n * 7 + 1) };
@@ -68,6 +69,19 @@ describe("a key that a writer of the storage gave to another run", () => {
       });
       write(`update runs set singleton = null where run_id = '${id}'`);
     }
+  });
+
+  test("and of which it says that it is another run ends the start, and not in a loop", async () => {
+    await app.start("flow", "first", { id: "v-1", debounce: { key: "d", wait: "1h" } });
+    // With the right sum, as an attacker would write it.
+    const columns = "locator, run_id, workflow, created_at, label, parent, ancestors";
+    write("update runs set created_at = created_at + 1");
+    const database = new DatabaseSync(join(folder, "journal.db"));
+    const row = Object.values(database.prepare(`select ${columns} from runs`).get() ?? {});
+    database.prepare("update runs set about_sum = ?").run(sumOf(row as string[]));
+    database.close();
+    const again = app.start("flow", "second", { id: "v-2", debounce: { key: "d", wait: "1h" } });
+    await expect(again).rejects.toMatchObject({ code: "conflict" });
   });
 
   test("the owner itself is returned and moved as before", async () => {
