@@ -179,7 +179,7 @@ describe("a genuine approval that several requests use", () => {
     const { id, part, changed } = await until("pay");
     const sent = await Promise.all(variations(part).map((change) => post(id, changed(change))));
     expect(effects).toEqual(["pay"]);
-    expect(sent.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409]);
+    expect(sent.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
     expect(sent.map(({ text }) => text).join()).toContain("approval-used");
     // The chat shows the answer of the request that was first.
     const shown = await handler(new Request(`${api}/${id}/stream`));
@@ -198,7 +198,7 @@ describe("a genuine approval that several requests use", () => {
     };
     const statuses = await Promise.all(["a", "b", "c"].map(send));
     expect(effects).toEqual(["pay"]);
-    expect(statuses.toSorted()).toEqual([200, 409, 409]);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 409, 409]);
   });
 
   test("at once in two processes executes the tool once", async () => {
@@ -228,7 +228,7 @@ describe("a genuine approval that several requests use", () => {
       }),
     );
     expect(readFileSync(effects, "utf8").match(/^pay /gm)).toHaveLength(1);
-    expect(statuses.toSorted()).toEqual([200, 409, 409, 409]);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
   });
 
   test("one after the other, between the tool and its stop, executes the tool once", async () => {
@@ -360,6 +360,20 @@ describe("the list of a chat", () => {
     }
     expect((await ask(`/attacker/stop?run=${run}`, { method: "POST" })).status).toBe(204);
     expect((await app.get(run).outcome()).status).toBe("completed");
+  });
+
+  test("is that of its workflow: another handler does not show, stop or continue its runs", async () => {
+    const { app, ask, send } = await chats();
+    const run = await send("shared");
+    const other = createChatHandler(app, { workflow: "other", authorize: () => true });
+    const through = (path: string, method = "GET"): Promise<Response> =>
+      other(new Request(`https://chat.example/api/chat${path}`, { method }));
+    for (const path of ["/shared/stream", `/shared/stream?run=${run}`, `/shared/stream?run=${run}&from=0`])
+      expect([path, (await through(path)).status]).toEqual([path, 204]);
+    const before = await app.get(run).entries();
+    for (const path of ["/shared/stop", `/shared/stop?run=${run}`]) await through(path, "POST");
+    expect(await app.get(run).entries()).toEqual(before);
+    expect(await (await ask(`/shared/stream?run=${run}`)).text()).toContain("of shared");
   });
 
   test("actions have the words of the other handlers", async () => {

@@ -55,6 +55,9 @@ describe("tenants by id prefix", () => {
     [{ type: "schedule", schedule: "v-daily", change: "trigger" }, "m"],
     [{ type: "schedules" }, "m"],
     [{ type: "list", runId: "v-1" }, "m"],
+    [{ type: "start", workflow: "w", chatId: "v-chat" }, "m"],
+    [{ type: "stream", workflow: "w", chatId: "v-chat", runId: "m-1" }, "m"],
+    [{ type: "cancel", workflow: "w", chatId: "" }, "m"],
   ])("%j is refused for tenant %j", (action, tenant) => {
     expect(byPrefix(request(tenant), action)).toBe(false);
   });
@@ -65,6 +68,7 @@ describe("tenants by id prefix", () => {
       { type: "start", workflow: "w", runId: "m-1", singleton: "k" },
       { type: "fork", runId: "m-1", forkId: "m-2" },
       { type: "schedule", schedule: "m-daily", change: "pause" },
+      { type: "stream", workflow: "w", chatId: "m-chat", runId: "chat-1" },
     ] as const)
       expect(byPrefix(request("m"), action)).toEqual({ scope: "m" });
   });

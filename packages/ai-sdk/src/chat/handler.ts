@@ -203,11 +203,12 @@ class Chat {
     );
   }
 
-  /** What a run recorded, if it is there and its input says that it is of this chat. */
+  /** What a run recorded, if it is there and of this chat: chats of other workflows may have the same ids. */
   async #entriesOf(runId: string, chatId: string): Promise<readonly Entry[]> {
     const entries = await unlessMissing(this.#app.get(runId).entries(), []);
     const first = entries[0];
-    const input = first !== undefined && "input" in first ? (first.input as Partial<ChatInput> | null) : null;
+    if (first === undefined || !("workflow" in first) || first.workflow !== this.#options.workflow) return [];
+    const input = first.input as Partial<ChatInput> | null;
     return (input?.chatId ?? chatId) === chatId ? entries : [];
   }
 

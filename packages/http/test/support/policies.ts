@@ -17,11 +17,13 @@ const tenantOf = (request: Request) => request.headers.get("x-tenant") ?? "";
 export function byPrefix(request: Request, action: Action): Verdict {
   const tenant = tenantOf(request);
   if (!/^[a-z0-9]+$/.test(tenant)) return false;
-  const { type, runId, forkId, schedule, priority } = action;
+  const { type, runId, forkId, schedule, chatId, priority } = action;
   if (type === "describe" || (type === "list" && runId === undefined)) return true;
   if (type === "fork" && forkId === undefined) return false; // a fork of its own id, too
   if (priority !== undefined) return false; // priorities are shared by all
-  const named = [runId, forkId, schedule].filter((id) => id !== undefined);
+  // The runs of a chat have ids that follow from it, and the handler shows no others.
+  const names = chatId === undefined ? [runId, forkId, schedule] : [chatId];
+  const named = names.filter((id) => id !== undefined);
   const isOwn = named.length > 0 && named.every((id) => id.startsWith(`${tenant}-`));
   return isOwn && { scope: tenant };
 }

@@ -4,6 +4,7 @@ import { Pool } from "pg";
 import type { Random } from "@durable/testing";
 import {
   changedCell,
+  ownedKeys,
   pickColumn,
   type Cell,
   type Stage,

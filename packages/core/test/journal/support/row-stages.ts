@@ -75,7 +75,7 @@ function editCell(database: DatabaseSync, random: Random): string {
   }
 }
 
-type Row = Record<string, Exclude<Cell, boolean | Uint8Array>>;
+type Row = Record<string, Exclude<Cell, bigint | boolean | Uint8Array>>;
 
 function sumAgain(database: DatabaseSync): void {
   const all = (table: string): Row[] => database.prepare(`select * from ${table}`).all() as Row[];
