@@ -1,20 +1,23 @@
 /**
- * Two tenants over every route of the handler and the dashboard, under the policy by id prefix, and an agent with some of the
- * tools of MCP. The hostile tenant sends random sequences of requests that are made from the tables of routes. Used with a
+ * Two tenants over every route of the handler, the dashboard and a chat, under the policy by id prefix, and an agent with some
+ * of the tools of MCP. The hostile tenant sends random sequences of requests that are made from the tables of routes. Used with a
  * small count by a test, and with more by `npm run soak:attack`.
  *
  * M1. No response to the attacker contains data or ids of the other tenant, except ids that it sent itself.
  * M2. Runs, schedules and keys of the other tenant stay as they were.
  * M3. No wait is answered: nobody here has the right to.
+ * M4. A chat pays what its own tenant has approved, once for each question.
  */
 import { createApp, durable, MemoryStorage, type Action, type App, type Verdict } from "@durable/core";
 import { createHandler, type Handler } from "@durable/http";
 import { routes as httpRoutes } from "@durable/http/kit";
 import { seeded, type Random } from "@durable/testing";
+import { createChatHandler } from "../../packages/ai-sdk/src/chat/index.ts";
 import { toolsOf } from "../../packages/cli/src/mcp/tools.ts";
 import { createDashboard } from "../../packages/dashboard/src/index.ts";
 import { routes as dashboardRoutes } from "../../packages/dashboard/src/dashboard.ts";
 import { byPrefix } from "../../packages/http/test/support/policies.ts";
+import { chatRequest, chatWorkflow, runsOf, user, wrongPayments, type Paid } from "./chat-tenants.ts";
 
 const canary = "data of the victim";
 const origin = "http://localhost:4777";
@@ -63,9 +66,12 @@ export async function attackTwoTenants({
 
 class Scene {
   readonly #app: App;
-  readonly #handlers: Readonly<Record<"http" | "dashboard", Handler>>;
+  readonly #handlers: Readonly<Record<"http" | "dashboard" | "chat", Handler>>;
   readonly #problems: string[] = [];
   readonly #answered: string[] = [];
+  readonly #paid: Paid[] = [];
+  /** Runs of chats, which the attacker can name. */
+  readonly #chatRuns: string[] = [];
   #before = "";
 
   constructor(authorize: (request: Request, action: Action) => Verdict) {
@@ -87,13 +93,14 @@ class Scene {
     this.#app = createApp({
       storage: new MemoryStorage(),
       secret: "only for this test, 32 characters",
-      workflows: [ask, family, letter, work],
+      workflows: [ask, family, letter, work, chatWorkflow(this.#paid)],
       bind: false,
     });
     const onError = (error: unknown): void => void this.#problems.push(`the server failed: ${String(error)}`);
     this.#handlers = {
       http: createHandler(this.#app, { authorize, onError, keepAlive: 5 }),
       dashboard: createDashboard({ app: this.#app, authorize, onError }),
+      chat: createChatHandler(this.#app, { workflow: "chat", authorize, onError, keepAlive: 5 }),
     };
   }
 
@@ -110,6 +117,7 @@ class Scene {
       await this.#app.start("work", input, { id: `${tenant}-later`, ...later });
       const one = { id: `${tenant}-one`, singleton: "key", scope: tenant };
       await (await this.#app.start("ask", input, one)).result().catch(() => {});
+      await this.#chat(tenant, input);
     }
     const work = durable("work", (_, input: unknown) => input);
     await this.#app.schedule("v-daily", work, { cron: "0 0 1 1 *", input: canary });
@@ -117,10 +125,24 @@ class Scene {
     this.#before = await this.#state();
   }
 
+  async #chat(tenant: string, input: string): Promise<void> {
+    const body = JSON.stringify({ id: `${tenant}-chat`, messages: [user(input)] });
+    const headers = { "content-type": "application/json", "x-tenant": tenant };
+    const request = new Request(`${origin}/api/chat`, { method: "POST", headers, body });
+    const response = await this.#handlers.chat(request);
+    await response.text();
+    const run = response.headers.get("x-durable-run-id") ?? "";
+    await this.#app.get(run).result();
+    this.#chatRuns.push(run);
+  }
+
   /** Heads, journals and schedules of the victim. */
   async #state(): Promise<string> {
     const { runs } = await this.#app.list({ limit: 1_000 });
-    const theirs = runs.filter(({ runId, parent }) => runId.startsWith("v-") || parent?.startsWith("v-"));
+    const isTheirs = (id: string): boolean => id.startsWith("v-") || id.startsWith(runsOf("v-chat"));
+    const theirs = runs.filter(
+      ({ runId, parent }) => isTheirs(runId) || (parent !== null && isTheirs(parent)),
+    );
     const journals = theirs.map(async ({ runId }) => [runId, await this.#app.get(runId).entries()]);
     const paused = await this.#app.paused();
     const schedule = await this.#app.schedules.get("v-daily").catch(() => null);
@@ -129,9 +151,29 @@ class Scene {
 
   async attack(random: Random): Promise<string[]> {
     const ends: string[] = [];
-    for (let left = random.between(4, 12); left > 0; left--)
-      ends.push(random.chance(0.15) ? await this.#useTool(random) : await this.#ask(random));
+    for (let left = random.between(4, 12); left > 0; left--) {
+      const [tool, chat] = [random.chance(0.15), random.chance(0.25)];
+      ends.push(await (tool ? this.#useTool(random) : chat ? this.#write(random) : this.#ask(random)));
+    }
     return ends;
+  }
+
+  /** What a client of a chat does, sometimes twice at once. */
+  async #write(random: Random): Promise<string> {
+    const headers = { "content-type": "application/json", "x-tenant": "m" };
+    const asked = Array.from({ length: random.chance(0.3) ? 2 : 1 }, () =>
+      chatRequest(random, origin, this.#chatRuns),
+    );
+    const statuses = await Promise.all(
+      asked.map(async ({ url, ...init }) => {
+        const response = await this.#handlers.chat(new Request(url, { headers, ...init }));
+        const run = response.headers.get("x-durable-run-id");
+        if (run !== null && !this.#chatRuns.includes(run)) this.#chatRuns.push(run);
+        this.#judge(await response.text(), `chat ${init.method} ${url} ${init.body ?? ""}`);
+        return response.status;
+      }),
+    );
+    return `chat ${statuses[0]}`;
   }
 
   async #ask(random: Random): Promise<string> {
@@ -174,7 +216,7 @@ class Scene {
   /** An agent that may not answer. It reads all runs, so only what it changes is judged. */
   async #useTool(random: Random): Promise<string> {
     const session = { app: this.#app, prices: undefined } as unknown as Parameters<typeof toolsOf>[0];
-    const allowed = new Set((["fork"] as const).filter(() => random.chance(0.7)));
+    const allowed = new Set((["fork", "wake", "cancel"] as const).filter(() => random.chance(0.7)));
     const tool = random.pick(toolsOf(session, allowed, () => this.#app.world.now()));
     const run = `m-${random.pick(workflows)}`;
     const args = {
@@ -198,13 +240,15 @@ class Scene {
   }
 
   async problems(): Promise<readonly string[]> {
-    for (const { runId, status } of (await this.#app.list({ limit: 1_000 })).runs)
-      if (status === "running")
+    for (const { runId, status, state } of (await this.#app.list({ limit: 1_000 })).runs)
+      // The list of a chat is a journal that stays open.
+      if (status === "running" && state !== "open")
         await this.#app
           .get(runId)
           .result()
           .catch(() => {});
     if (this.#answered.length > 0) this.#problems.push(`answered: ${this.#answered.join(", ")}`);
+    this.#problems.push(...wrongPayments(this.#paid));
     if ((await this.#state()) !== this.#before) this.#problems.push("something of the victim changed");
     const next = await this.#app.start("work", canary, { id: "v-next", singleton: "next", scope: "v" });
     if (next.repeated) this.#problems.push("the next id of the victim is taken");

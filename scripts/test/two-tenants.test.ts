@@ -11,13 +11,15 @@ test("a hostile tenant sees, changes and answers nothing of the other", async ()
   const { tried, ends, problems } = await attackTwoTenants({ count, seed: 40 });
   expect(problems).toEqual([]);
   expect(tried).toBe(count);
-  for (const end of ["200", "202", "403"]) expect(ends[end] ?? 0, end).toBeGreaterThan(0);
+  for (const end of ["200", "202", "403", "chat 200", "chat 403", "chat 409"])
+    expect(ends[end] ?? 0, end).toBeGreaterThan(0);
 });
 
 const broken: Readonly<Record<string, (action: Action) => boolean>> = {
   "every run may be read": ({ type }) => type === "read",
   "every run may be cancelled": ({ type }) => type === "cancel",
   "every edit answers": ({ type }) => type === "resume" || type === "send",
+  "every chat may be written to and seen": ({ chatId }) => chatId !== undefined,
   "counts and schedules are for all": ({ type }) => type === "overview" || type === "schedules",
 };
 test.runIf(full).each(Object.entries(broken))("the model notices a broken rule: %s", async (_, allows) => {
