@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { toolsOf } from "../../packages/cli/src/mcp/tools.ts";
+import { actions } from "../../packages/cli/src/mcp/writers.ts";
 import { actionsTable, withActions } from "../lib/actions-table.ts";
 import { root } from "../lib/workspace.ts";
 
@@ -18,4 +20,15 @@ it("has an action for every route and tool, except answers by token and the exch
     "POST /resume/{token}",
     "POST /api/session",
   ]);
+});
+
+it("offers a tool that changes something only where --allow names its action", () => {
+  const offered = (allowed: readonly (typeof actions)[number][]) =>
+    toolsOf({} as Parameters<typeof toolsOf>[0], new Set(allowed), () => 0);
+  const readers = offered([]);
+  expect(
+    readers.filter(({ readOnly, asks }) => !readOnly || !["read", "list", "describe"].includes(asks)),
+  ).toEqual([]);
+  for (const action of actions)
+    expect(offered([action]).slice(readers.length)).toMatchObject([{ asks: action, readOnly: false }]);
 });

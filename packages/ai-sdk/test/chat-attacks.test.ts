@@ -2,7 +2,8 @@
 
 import { createApp, durable, MemoryStorage, type World } from "@durable/core";
 import { expect, test } from "vitest";
-import { chatStream, createChatHandler, type ChatOptions } from "../src/chat/index.ts";
+import { chatStream, createChatHandler, type ChatAction, type ChatOptions } from "../src/chat/index.ts";
+import { chatRoutes } from "../src/chat/routes.ts";
 
 const origin = "https://chat.example";
 const json = { "content-type": "application/json" };
@@ -72,6 +73,21 @@ test.each([
       expect(lines.length).toBe(3);
       expect((await app.list()).runs).toEqual([]);
     }
+  },
+);
+
+test.each(chatRoutes)(
+  "$method {api}$path asks for $asks, once, and a refusal reads and writes nothing",
+  async (route) => {
+    const seen: ChatAction[] = [];
+    const { app, ask, send } = lab((_: Request, action: ChatAction) => (seen.push(action), false));
+    const path = `/api/chat${route.path.replace("{chatId}", "c")}?run=r`;
+    const status = await (route.path === "" ? send(good) : ask(path, { method: route.method }));
+    expect(status).toBe(403);
+    const about = { workflow: "answer", chatId: "c", ...(route.names.includes("runId") && { runId: "r" }) };
+    expect(seen).toEqual([{ type: route.asks, ...about }]);
+    expect(Object.keys(about).toSorted()).toEqual(route.names.toSorted());
+    expect((await app.list()).runs).toEqual([]);
   },
 );
 
