@@ -139,7 +139,6 @@ class Scene {
   /** Heads, journals and schedules of the victim. */
   async #state(): Promise<string> {
     const { runs } = await this.#app.list({ limit: 1_000 });
-    const isTheirs = (id: string): boolean => id.startsWith("v-") || id.startsWith(runsOf("v-chat"));
     const theirs = runs.filter(
       ({ runId, parent }) => isTheirs(runId) || (parent !== null && isTheirs(parent)),
     );
@@ -257,6 +256,9 @@ class Scene {
     return this.#problems;
   }
 }
+
+/** A run of the victim, or of its chat. */
+const isTheirs = (id: string): boolean => id.startsWith("v-") || id.startsWith(runsOf("v-chat"));
 
 /** Queries without which a route does nothing. */
 function wanted(path: string, name: string): boolean {

@@ -8,7 +8,7 @@
  *     - another answer only while the answer is under way and nothing came after it. If the request has a key, the key
  *       decides instead.
  *
- * T3. What may happen once in a chat, such as the execution of an approved call, is taken by one run.
+ * T3. Work that may happen once in a chat, such as the execution of an approved call, is taken by one run.
  *
  * Proven in test/chat.test.ts, test/chat-identity.test.ts and test/chat-claims.test.ts.
  */
@@ -58,7 +58,7 @@ export class Turns {
       if ((await journal.record(`turn ${number}`, () => runId)) === runId) return { runId, guessed: false };
   }
 
-  /** True if this run may do what `name` names: no run has it, or each that had it is `unused`. */
+  /** True if this run may do the work of this name: no run has it, or each that had it is `unused`. */
   async take(
     { chatId, runId, name }: { readonly chatId: string; readonly runId: string; readonly name: string },
     unused: (runId: string) => Promise<boolean>,
