@@ -348,6 +348,36 @@ describe("the list of a chat", () => {
     await expect(list).rejects.toMatchObject({ code: "no-key" });
   });
 
+  test("that was written without the key, or is the list of another chat, is refused", async () => {
+    const { storage, app, ask, send } = await chats();
+    const [run] = [await send("victim"), await send("attacker")];
+    const head = async (chatId: string) => {
+      const found = (await storage.list({})).runs.find(
+        ({ runId }) => runId === `chat-${fingerprint(chatId)}`,
+      );
+      if (found === undefined) throw new Error(`no list of ${chatId}`);
+      return found;
+    };
+    const [mine, theirs] = [await head("attacker"), await head("victim")];
+    const { batches } = await storage.read(theirs.locator, 0);
+    const elsewhere = new MemoryStorage();
+    const forgery = await Journal.open(mine.runId, { storage: elsewhere });
+    await forgery.record("turn 1", () => run);
+    const plain = (await elsewhere.read(mine.locator, 0)).batches[0] ?? "";
+    for (const batch of [batches[0] ?? "", plain, ""]) {
+      await storage.delete(mine.locator);
+      await storage.append({ locator: mine.locator, position: 0, batch, head: mine });
+      const status = (path: string, method = "GET"): Promise<number> =>
+        ask(path, { method }).then(async (response) => {
+          expect(await response.text()).not.toContain("of victim");
+          return response.status;
+        });
+      expect(await status(`/attacker/stream?run=${run}`)).toBe(500);
+      expect(await status("/attacker/stop", "POST")).toBe(500);
+    }
+    expect((await app.get(run).outcome()).status).toBe("completed");
+  });
+
   test("does not show or stop a run of another chat, whatever it lists", async () => {
     const { storage, app, ask, send } = await chats({});
     const run = await send("victim");
