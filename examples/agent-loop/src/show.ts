@@ -1,7 +1,7 @@
 /** What the demo prints around its steps. */
 
 import { join } from "node:path";
-import type { Entry } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { wrapped, type Terminal } from "example-llm";
 import { nearby } from "example-llm/play";
 import type { Answer, Turn } from "./turn.ts";

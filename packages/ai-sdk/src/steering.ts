@@ -8,7 +8,8 @@
  * Proven in test/steering.test.ts.
  */
 
-import { DurableError, type Context, type SchemaResult, type StandardSchema } from "@durable/core";
+import { DurableError, type Context, type StandardSchema } from "@durable/core";
+import type { SchemaResult } from "@durable/core/types";
 
 /** A message of a user, as the SDK has it. */
 export interface SteeringMessage {

@@ -1,6 +1,6 @@
 /** The calls of models in a run, with numbers and words that people can read. Proven in test/turns.test.ts. */
 
-import type { Entry } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { partsOf, type PartChunk } from "./chunks.ts";
 import { headType } from "./stream-output.ts";
 

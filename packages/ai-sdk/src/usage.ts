@@ -9,7 +9,8 @@
  * Proven in test/usage.test.ts and test/usage-of-many.test.ts.
  */
 
-import { DurableError, type App, type Entry, type Usage } from "@durable/core";
+import { DurableError, type App, type Usage } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { assertOptions } from "@durable/core/storage";
 import { spendOf, type Prices, type Spend } from "@durable/core/inspect";
 import { partsOf, type PartChunk } from "./chunks.ts";

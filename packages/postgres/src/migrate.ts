@@ -30,7 +30,7 @@ import { tagFunctions } from "./sql/tags.ts";
 export type Step = (schema: string) => string;
 
 /** The version that the first step makes. Those before it were never released. */
-const firstVersion = 9;
+const firstVersion = 8;
 
 const parts: readonly Step[] = [
   tables,

@@ -13,7 +13,7 @@
  * Proven in test/chat-claims.test.ts.
  */
 
-import type { Entry } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { fingerprint } from "@durable/core/storage";
 import { stepName } from "../step-name.ts";
 import type { Part } from "../chunks.ts";

@@ -7,7 +7,8 @@
  *     when the life began. Calls that were under way at a kill are asked for again, and no others.
  */
 
-import { durable, MemoryStorage, type Context, type Entry, type Outcome } from "@durable/core";
+import { durable, MemoryStorage, type Context, type Outcome } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { systemWorld } from "@durable/core/storage";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { secret } from "../support/lab.ts";

@@ -6,7 +6,8 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import type { Context, Entry } from "@durable/core";
+import type { Context } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import type { EmbeddingModel, generateText, SpeechModel } from "ai";
 import { durableModel } from "../../src/index.ts";
 import { asked, streamOf, usage, words, type Call, type StreamPart } from "../support/fake-model.ts";
