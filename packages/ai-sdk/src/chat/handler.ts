@@ -5,13 +5,7 @@
  * `routes.ts` has the routes. `?run={runId}` means the answer of this run, and `&from={attempt}.{index}` its rest from there.
  */
 
-import {
-  type App,
-  DurableError,
-  type Duration,
-  type JournalOptions,
-  type Verdict,
-} from "@durable/core";
+import { type App, DurableError, type Duration, type JournalOptions, type Verdict } from "@durable/core";
 import type { Entry } from "@durable/core/types";
 import { assertOptions, toMs } from "@durable/core/storage";
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";

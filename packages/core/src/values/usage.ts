@@ -90,15 +90,13 @@ interface Metered {
 }
 
 /** One sum for each set of rows that agree in these fields. */
-function sumOver<Row extends Usage>(
-  rows: readonly Row[],
-  fields: readonly (keyof SpentRow | "label")[],
-): Usage[] {
+function sumOver(rows: readonly Usage[], fields: readonly (keyof SpentRow | "label")[]): Usage[] {
   const sums = new Map<string, Usage>();
   for (const row of rows) {
-    const named = Object.entries(row).filter(([name]) => (fields as readonly string[]).includes(name));
-    const id = JSON.stringify(fields.map((name) => (row as Partial<SpentRow>)[name]));
-    sums.set(id, plus(sums.get(id) ?? ({ ...Object.fromEntries(named), ...nothing } as Usage), row));
+    const known = fields.map((name) => [name, (row as Partial<SpentRow>)[name]] as const);
+    const named = Object.fromEntries(known.filter(([, value]) => value !== undefined));
+    const id = JSON.stringify(known);
+    sums.set(id, plus(sums.get(id) ?? ({ ...named, ...nothing } as unknown as Usage), row));
   }
   return [...sums.values()];
 }

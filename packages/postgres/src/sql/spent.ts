@@ -58,9 +58,10 @@ BEGIN
 END $$;
 `;
 
+const text = (value: string): string => put(value).toWellFormed();
+
 /** What these runs used, as a parameter; `null` when it is nothing. Texts in it have no character that JSON of Postgres refuses. */
 export function spentText(heads: readonly Pick<RunHead, "locator" | "workflow" | "usage">[]): string | null {
-  const text = (value: string): string => put(value).toWellFormed();
   const rows = heads.flatMap((head) =>
     spentOf(head).map(({ day, workflow, model, provider = "", ...counted }) => ({
       ...counted,
@@ -94,5 +95,5 @@ export const readSpent = (schema: string): string =>
 export function spentRow(row: Readonly<Record<string, unknown>>): SpentRow {
   const known = Object.entries(row).filter(([, value]) => value !== null && value !== "");
   const texts = known.map(([name, value]) => [name, typeof value === "string" ? take(value) : value]);
-  return Object.fromEntries(texts) as unknown as SpentRow;
+  return Object.fromEntries(texts) as SpentRow;
 }

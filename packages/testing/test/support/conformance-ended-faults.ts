@@ -103,7 +103,11 @@ export const endedFaults: readonly Planted[] = [
       const again: SpentRow[] = [];
       return {
         delete: async (locator) => {
-          again.push(...(await good.list({ limit: 1_000 })).runs.filter((head) => head.locator === locator).flatMap((head) => spentOf(head)));
+          again.push(
+            ...(await good.list({ limit: 1_000 })).runs
+              .filter((head) => head.locator === locator)
+              .flatMap((head) => spentOf(head)),
+          );
           await good.delete(locator);
         },
         spent: async () => sumSpent([...(await good.spent()), ...again]),
