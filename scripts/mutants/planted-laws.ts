@@ -35,8 +35,8 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "divergence-unnoticed",
     breaks: "law 5",
-    find: "      record !== undefined &&\n      (record.kind !== kind ||",
-    replace: "      record === null &&\n      (record.kind !== kind ||",
+    find: "if (record !== undefined && isOther(record, asked)) return",
+    replace: "if (record === null && isOther(record, asked)) return",
     why: "A record of another kind, or with another declared input, is used anyway.",
   },
   {

@@ -111,8 +111,8 @@ const foreignAwaits: readonly PlantedBug[] = [
   {
     name: "foreign-await-unnoticed",
     breaks: "law 5",
-    find: "if (isTimed && !this.#foreignSeen) {",
-    replace: "if (isTimed && this.#foreignSeen) {",
+    find: "if (isTimed && !this.#foreignSeen) this",
+    replace: "if (isTimed && this.#foreignSeen) this",
     why: "A call after an await that is not from ctx gets its key without a warning.",
   },
 ];

@@ -229,7 +229,7 @@ describe("one call of a group", () => {
   });
 });
 
-test("a crowd of appends, with new runs, blobs and refusals among them, is two statements", async () => {
+test("a crowd of appends, with new runs, blobs and refusals among them, is two statements, or a few", async () => {
   const storage = place().open();
   const old = Array.from({ length: 30 }, () => headOf());
   await Promise.all(old.map((head) => storage.append(request(head, 0))));
@@ -242,8 +242,10 @@ test("a crowd of appends, with new runs, blobs and refusals among them, is two s
     storage.append(request(headOf(), 0, { blobs: [{ name: "missing" }] })),
   ]);
   expect(results.filter(({ status }) => status === "rejected")).toHaveLength(4);
-  // Two statements may be under way, and each has a half.
-  expect(storage.sent.appends - before).toBe(2);
+  // Two statements may be under way, and each has a half. If the first has ended before the second is made, that one has a half
+  // of the rest.
+  expect(storage.sent.appends - before).toBeGreaterThanOrEqual(2);
+  expect(storage.sent.appends - before).toBeLessThanOrEqual(4);
   for (const [n, { locator }] of old.entries())
     expect((await storage.read(locator)).length).toBe(n % 10 === 0 ? 1 : 2);
 });

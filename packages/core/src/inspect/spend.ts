@@ -1,9 +1,9 @@
 /**
  * What usage costs: sums of tokens, and their price where prices are given.
  *
- * spend.1. Sums over runs are made from heads, and from what the storage kept of deleted runs: no journal is read.
- * spend.2. Usage that was recorded with a cost keeps it. Other usage is priced as the app prices it today, and a sum with usage that
- *     has no price has no cost.
+ * Sums over runs are made from heads, and from what the storage kept of deleted runs: no journal is read. Usage that was
+ * recorded with a cost keeps it. Other usage is priced as the app prices it today, and a sum with usage that has no price has
+ * no cost.
  */
 
 import type { ListPage, RunHead, Storage } from "../ports/storage.ts";

@@ -47,6 +47,7 @@ const whole = {
     "readers",
     "runs",
     "schedules",
+    "spent",
     "tags",
     "turns",
   ],
