@@ -12,13 +12,14 @@ it("has the actions of today; npm run docs:reference writes them", () => {
   expect(page).toBe(withActions(page));
 });
 
-it("has an action for every route and tool, except answers by token and the exchange of the token", () => {
+it("has an action for every route and tool, except answers by token, the exchange of the token and the log-out", () => {
   const rows = actionsTable().trim().split("\n").slice(2);
   const without = rows.filter((row) => !/\| `[a-z]+`/.test(row.replace(/^\| \w+ \| `[^`]*`/, "")));
   expect(without.map((row) => /`([^`]*)`/.exec(row)?.[1])).toEqual([
     "GET /resume/{token}",
     "POST /resume/{token}",
     "POST /api/session",
+    "DELETE /api/session",
   ]);
 });
 

@@ -36,9 +36,13 @@ function judgeMove(history: History, run: RunLog, entry: WrittenEntry): void {
   if (entry.input === undefined) return history.meet("a run that waited for its turn");
   history.meet("a start that moved a run");
   const before = history.entries(run).slice(0, history.entries(run).indexOf(entry));
-  const begun = before.find((other) => other.begun === true || /^(step|sleep)\./.test(other.kind));
+  const begun = before.find(isBegun);
   if (begun !== undefined)
     history.violate("I36", `run ${run.runId} gets another input after its ${begun.kind}`);
+}
+
+function isBegun({ begun, kind }: { readonly begun?: true; readonly kind: string }): boolean {
+  return begun === true || /^(step|sleep)\./.test(kind);
 }
 
 /** Runs when a body starts. */
@@ -48,8 +52,8 @@ export function judgeBeginning(process: Process, plan: Plan, { run, leased, key 
   const { rate, limit } = plan.queue;
   const bodies = history.bodies.filter((body) => body.run?.workflow === run.workflow);
   if (bodies.filter((body) => body.run === run).length === 1) {
-    // A debounced run has recorded that it begins, and another driver may do its work.
-    const hasBegun = history.entries(run).some((entry) => entry.begun === true);
+    // Another driver, whose clock may be ahead, has begun the run: this one does its work.
+    const hasBegun = history.entries(run).some(isBegun);
     if (leased && !hasBegun) judgeTime(history, run, process.clock);
     const begun = new Set(bodies.map((body) => body.run)).size;
     if (rate !== undefined && begun > allowedIn(process, run.workflow, rate))
