@@ -136,7 +136,11 @@ describe("what a store answers is read as it means it", () => {
       ...systemWorld,
       timer: (_ms: number, fire: () => void) => (queueMicrotask(fire), () => {}),
     };
-    const layout = { ...bucket, get: () => Promise.resolve('{"v":3}'), create: bucket.create.bind(bucket) };
+    const layout = {
+      ...bucket,
+      get: (key: string) => Promise.resolve(key === "layout" ? '{"v":3}' : null),
+      create: bucket.create.bind(bucket),
+    };
     const storage = new RemoteStorage(
       {
         ...layout,
