@@ -57,8 +57,10 @@ function actOf(random: Random, depth: number): Act {
   const kinds = depth === 0 ? simple : ([...simple, "sleep", "fails", "together", "child"] as const);
   const kind = random.pick(kinds);
   if (kind === "sleep" || kind === "fails") return { kind };
+  // A branch that fails ends the calls of the others, whose answers nobody records.
+  const below = kind === "together" ? 0 : depth - 1;
   if (kind === "together" || kind === "child")
-    return { kind, acts: Array.from({ length: random.between(1, 3) }, () => actOf(random, depth - 1)) };
+    return { kind, acts: Array.from({ length: random.between(1, 3) }, () => actOf(random, below)) };
   const model = random.between(0, 2);
   return { kind, model, label: kind === "research" ? `research${model}` : `${kind}${model}` };
 }
