@@ -1,6 +1,5 @@
 /** Programs that spend, made up by chance, and a provider that keeps its own books. */
 
-import { setTimeout as delay } from "node:timers/promises";
 import {
   createApp,
   durable,
@@ -38,7 +37,7 @@ interface Call {
 type Act =
   | Call
   | { readonly kind: "together" | "child"; readonly acts: readonly Act[] }
-  | { readonly kind: "sleep" | "fails" };
+  | { readonly kind: "fails" };
 
 interface Plan {
   readonly acts: readonly Act[];
@@ -54,9 +53,9 @@ type Random = ReturnType<typeof seeded>;
 
 function actOf(random: Random, depth: number): Act {
   const simple = ["ask", "stream", "draft", "research", "flaky"] as const;
-  const kinds = depth === 0 ? simple : ([...simple, "sleep", "fails", "together", "child"] as const);
+  const kinds = depth === 0 ? simple : ([...simple, "fails", "together", "child"] as const);
   const kind = random.pick(kinds);
-  if (kind === "sleep" || kind === "fails") return { kind };
+  if (kind === "fails") return { kind };
   // A branch that fails ends the calls of the others, whose answers nobody records.
   const below = kind === "together" ? 0 : depth - 1;
   if (kind === "together" || kind === "child")
@@ -106,6 +105,8 @@ export class Spenders {
   async play(id: string): Promise<void> {
     const plan = planOf(this.#random);
     await this.#world.run(this.#settled(id, plan));
+    // Between programs, so that no call begins on one day and ends on the next.
+    await this.#world.run(new Promise<void>((later) => void this.#world.timer(7 * 3_600_000, later)));
   }
 
   async #settled(id: string, plan: Plan): Promise<void> {
@@ -173,7 +174,6 @@ export class Spenders {
   }
 
   async #act(ctx: Context, plan: Plan, workflow: string, act: Act): Promise<unknown> {
-    if (act.kind === "sleep") return ctx.sleep("7 hours");
     if (act.kind === "child") return ctx.child(this.#child, { ...plan, acts: act.acts });
     if (act.kind === "together")
       return ctx.parallel(act.acts.map((one) => (branch) => this.#act(branch, plan, workflow, one)));
@@ -217,7 +217,6 @@ export class Spenders {
       label,
       async ({ meter, attempt }) => {
         meter({ model: modelId, provider: "fake", ...this.#bill(about(label)) });
-        await delay(0);
         if (kind === "flaky" && attempt === 1 && tries++ === 0) throw new Error("try again");
         return "drafted";
       },

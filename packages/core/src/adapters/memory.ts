@@ -315,7 +315,8 @@ export class MemoryStorage implements Storage {
 
   delete(locator: string): Promise<void> {
     const hidden = this.#runs.get(locator);
-    if (hidden?.deleted === false) this.#spent = sumSpent([...this.#spent, ...spentOf(hidden.head)]);
+    if (hidden?.deleted === false && hidden.head.usage !== undefined)
+      this.#spent = sumSpent([...this.#spent, ...spentOf(hidden.head)]);
     if (hidden !== undefined) this.#wanting.place(Object.assign(hidden, { deleted: true, note: null }));
     const candidates = [locator];
     for (const candidate of candidates) {
