@@ -21,7 +21,8 @@ export class Attempts {
   /** `waits` is false where the recorder itself makes attempts that can be aborted. */
   constructor(call: Call, waits: boolean) {
     this.#call = call;
-    this.#waits = waits && call.signal !== undefined;
+    // Each attempt takes a permit of its quota, so with one they are all the engine's.
+    this.#waits = waits && call.signal !== undefined && call.options.quota === undefined;
   }
 
   /** The work, repeated after failures that a short wait may help. */

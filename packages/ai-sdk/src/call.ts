@@ -10,7 +10,7 @@
  */
 
 import type { RetryOptions } from "@durable/core";
-import { assertOptions, fingerprint } from "@durable/core/storage";
+import { assertOptions, fingerprint, type StepQuota } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 import { promptHash } from "./prompt-hash.ts";
@@ -47,11 +47,16 @@ export interface ModelOptions {
    * `generate`, `stream`, `embed`.
    */
   readonly label?: string | undefined;
+  /**
+   * The quota of the provider, by its name in `quotas` of the app. A call waits until the quota has room; inside of a step
+   * that has a permit of the same quota it takes no second one.
+   */
+  readonly quota?: StepQuota | undefined;
 }
 
 /** A misspelt option would be ignored in silence. */
 export function checkedModelOptions(options: ModelOptions | undefined, where: string): ModelOptions {
-  assertOptions(options, "match onChange retry retryAfterPartial pace label", where);
+  assertOptions(options, "match onChange retry retryAfterPartial pace label quota", where);
   return options ?? {};
 }
 

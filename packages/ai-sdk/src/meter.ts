@@ -3,7 +3,7 @@
  * in test/usage.test.ts.
  */
 
-import type { StepInfo } from "@durable/core";
+import type { StepInfo, Usage } from "@durable/core";
 import type { ModelId } from "./call.ts";
 
 /** A total, or a total with its parts. */
@@ -28,15 +28,15 @@ interface Reported {
 }
 
 /** Reports the usage of a result, or of the end of a stream, if it has any. */
-export function meter(info: StepInfo, model: ModelId, answer: object): void {
+export function meter(info: StepInfo, model: ModelId, answer: object): Usage | undefined {
   const { usage } = answer as { readonly usage?: Reported };
-  if (typeof usage !== "object" || usage === null) return;
+  if (typeof usage !== "object" || usage === null) return undefined;
   const input = withCacheWrites(parts(usage.inputTokens ?? usage.tokens), usage, answer);
   const output = parts(usage.outputTokens);
   const cached = count(usage.cachedInputTokens ?? input.cacheRead);
   const written = count(input.cacheWrite);
   const reasoning = count(usage.reasoningTokens ?? output.reasoning);
-  info.meter({
+  const used: Usage = {
     model: nameOf(model.modelId) ?? "unknown",
     provider: nameOf(model.provider) ?? "",
     inputTokens: count(input.total),
@@ -44,7 +44,9 @@ export function meter(info: StepInfo, model: ModelId, answer: object): void {
     ...(cached > 0 ? { cachedInputTokens: cached } : {}),
     ...(written > 0 ? { cacheWriteTokens: written } : {}),
     ...(reasoning > 0 ? { reasoningTokens: reasoning } : {}),
-  });
+  };
+  info.meter(used);
+  return used;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** A model of the AI SDK whose calls are recorded. Proven in test/matrix.test.ts. */
 
-import { currentStep, DurableError } from "@durable/core";
+import { currentStep, DurableError, type Usage } from "@durable/core";
+import { permitIn } from "@durable/core/storage";
 import {
   callOf,
   checkedModelOptions,
@@ -12,6 +13,7 @@ import {
 import { recordFedStream } from "./fed-stream.ts";
 import { recordCall } from "./generate.ts";
 import type { Part } from "./chunks.ts";
+import { estimateOf } from "./estimate.ts";
 import { meter } from "./meter.ts";
 import { placed, type Place } from "./place.ts";
 import { recorderNow, type Recorder } from "./recorder.ts";
@@ -58,7 +60,7 @@ export function durableModel<M extends object>(...args: readonly unknown[]): M {
       return (given: Params) => {
         const recorder = recorderNow(on);
         return recorder === null
-          ? metered(target, method(withoutKey(given).params))
+          ? inStep(target, { params: withoutKey(given).params, method }, options)
           : record(recorder, { model: target, given, method }, options);
       };
     },
@@ -66,20 +68,37 @@ export function durableModel<M extends object>(...args: readonly unknown[]): M {
 }
 
 /** A call inside a step is part of its work: the step records the result, and counts what the call used. */
-async function metered(model: ModelId, answer: PromiseLike<object>): Promise<object> {
+async function inStep(
+  model: ModelId,
+  { params, method }: { readonly params: Params; readonly method: Method },
+  { quota }: ModelOptions,
+): Promise<object> {
   const info = currentStep();
-  if (info === undefined) return answer;
-  const result = await answer;
-  meter(info, model, result);
-  const { stream } = result as Partial<StreamResult>;
-  if (stream === undefined) return result;
-  const counted = new TransformStream<Part, Part>({
-    transform: (part, to) => {
-      if (part.type === "finish") meter(info, model, { usage: {}, ...part });
-      to.enqueue(part);
-    },
-  });
-  return { ...result, stream: stream.pipeThrough(counted) };
+  if (info === undefined) return method(params);
+  const permit = await permitIn(info, quota, () => estimateOf(model, params));
+  // A permit that cannot be settled ends by its time.
+  const over = (used?: Usage, thrown?: unknown): void =>
+    void permit?.settle(used === undefined ? undefined : [used], thrown).catch(() => {});
+  try {
+    const result = await method(params);
+    const used = meter(info, model, result);
+    const { stream } = result as Partial<StreamResult>;
+    if (stream === undefined) {
+      over(used);
+      return result;
+    }
+    const counted = new TransformStream<Part, Part>({
+      transform: (part, to) => {
+        if (part.type === "finish") over(meter(info, model, { usage: {}, ...part }));
+        to.enqueue(part);
+      },
+      flush: () => over(),
+    });
+    return { ...result, stream: stream.pipeThrough(counted) };
+  } catch (error) {
+    over(undefined, error);
+    throw error;
+  }
 }
 
 interface Asked {

@@ -3,11 +3,25 @@
  * this interface. Proven in test/stream.test.ts.
  */
 
-import { nextAttemptAt, retryPolicy, type ByContent } from "@durable/core/storage";
+import {
+  nextAttemptAt,
+  retryPolicy,
+  type ByContent,
+  type Estimate,
+  type StepQuota,
+} from "@durable/core/storage";
 import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";
-import type { Chunks, Context, Journal, RetryOptions, StepInfo } from "@durable/core";
+import {
+  DurableError,
+  type Chunks,
+  type Context,
+  type Journal,
+  type RetryOptions,
+  type StepInfo,
+} from "@durable/core";
+import { estimateOf } from "./estimate.ts";
 import { waited } from "./attempts.ts";
 
 export interface RecorderOptions {
@@ -50,11 +64,19 @@ function contextRecorder(ctx: Context): Recorder {
       ctx.step(name, work as (info: StepInfo) => unknown, {
         retry,
         label: call?.label,
+        ...limitsOf(call),
         ...changeOf(ctx, call),
       }) as Promise<T>,
     stream: (name, producer, { retry, call }) =>
-      ctx.stream(name, producer, { retry, label: call?.label, ...changeOf(ctx, call) }),
+      ctx.stream(name, producer, { retry, label: call?.label, ...limitsOf(call), ...changeOf(ctx, call) }),
   };
+}
+
+/** What limits a call of a model. */
+function limitsOf(call: Call | undefined): { quota?: StepQuota | undefined; estimate?: Estimate } {
+  if (call === undefined) return {};
+  const { model, params, options } = call;
+  return { quota: options.quota, estimate: () => estimateOf(model, params) };
 }
 
 /** A call whose name comes from its content is never a recorded one under another name, also where it is asked anew. */
@@ -95,9 +117,14 @@ class JournalRecorder implements Recorder {
   /** A journal makes no attempts of its own, so they are made here. */
   async #attempted<T>(
     name: string,
-    { retry, signal }: RecorderOptions,
+    { retry, signal, call }: RecorderOptions,
     once: (key: string) => Promise<T>,
   ): Promise<T> {
+    if (call?.options.quota !== undefined)
+      throw new DurableError(
+        "invalid-options",
+        `"${name}" of journal ${this.#journal.id} has a quota, which needs a workflow. Call the model in a workflow, or leave \`quota\` out.`,
+      );
     const policy = retryPolicy(retry, `"${name}" of journal ${this.#journal.id}`);
     const { key, release } = this.#claim(name);
     for (let attempt = 1; ; attempt++) {

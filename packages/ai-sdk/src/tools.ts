@@ -33,7 +33,10 @@ import { plain } from "./plain-data.ts";
 import { warnOfDrawnIds, warnOfUnrecorded } from "./traps.ts";
 
 /** Options of one tool of `durableTools`. */
-export interface ToolOptions<Input = unknown> extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
+export interface ToolOptions<Input = unknown> extends Pick<
+  StepOptions,
+  "retry" | "timeout" | "onUncertain" | "quota"
+> {
   /**
    * Asks a person first: always, or when a function of the arguments returns true. If the function is asynchronous, its
    * answer is recorded as a step.
@@ -109,7 +112,11 @@ export function durableTools<T extends Tools>(...args: readonly unknown[]): T {
     const { execute } = definition as { readonly execute?: Execute };
     if (typeof execute !== "function") return [tool, definition];
     const own: ToolOptions = (options as ToolsOptions<Tools>)[tool] ?? {};
-    assertOptions(own, "approve suspends retry timeout onUncertain", `The tool "${tool}" of durableTools`);
+    assertOptions(
+      own,
+      "approve suspends retry timeout onUncertain quota",
+      `The tool "${tool}" of durableTools`,
+    );
     if (typeof own.approve === "object")
       assertOptions(own.approve, approvalOptions, `\`approve\` of the tool "${tool}"`);
     if (on !== null && isJournal(on)) refuseWaits(tool, own, "durableTools got a journal");
@@ -178,7 +185,7 @@ async function asStep(call: Called, execute: (info: StepInfo) => unknown): Promi
   const work = async (info: StepInfo): Promise<unknown> => recordable(await execute(info), call, info);
   const { abortSignal, toolCallId } = given;
   // An error of a tool is information for the model, so it is not retried unless the options ask for it.
-  const { retry = false, timeout, onUncertain } = call.options;
+  const { retry = false, timeout, onUncertain, quota } = call.options;
   if (isJournal(on)) {
     const name = stepName(tool, toolCallId, fingerprint(plain(input) ?? null, tool).slice(0, 8));
     return recorderOf(on).step(name, work, { retry, signal: abortSignal, label: tool });
@@ -191,7 +198,7 @@ async function asStep(call: Called, execute: (info: StepInfo) => unknown): Promi
     }
   };
   try {
-    const options = { retry, timeout, onUncertain, label: tool, input: plain(input) ?? null };
+    const options = { retry, timeout, onUncertain, quota, label: tool, input: plain(input) ?? null };
     return await on.step(stepName(tool, toolCallId), attempt, options);
   } catch (error) {
     // The model gets the tool's own error, without the step and the run.
@@ -291,11 +298,11 @@ async function decided(
 
 function refuseWaits(
   tool: string,
-  { approve = false, suspends = false, timeout, onUncertain }: ToolOptions,
+  { approve = false, suspends = false, timeout, onUncertain, quota }: ToolOptions,
   because: string,
 ): void {
-  const [option] = Object.entries({ approve, suspends, timeout, onUncertain }).flatMap(([name, value]) =>
-    value === undefined || value === false ? [] : [name],
+  const [option] = Object.entries({ approve, suspends, timeout, onUncertain, quota }).flatMap(
+    ([name, value]) => (value === undefined || value === false ? [] : [name]),
   );
   if (option === undefined) return;
   throw new DurableError(

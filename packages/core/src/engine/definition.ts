@@ -123,25 +123,54 @@ export interface ByContent {
 export interface QuotaOptions {
   /** Calls within any time of the length `per`. */
   readonly requests?: number | undefined;
-  /** Tokens within any time of the length `per`: estimated when a step begins, corrected by what it metered. */
+  /** Tokens within any time of the length `per`: estimated when a call begins, corrected by what it metered. */
   readonly tokens?: number | undefined;
+  /** What calls may cost within any time of the length `per`, at the `prices` of the app: estimated, then corrected. */
+  readonly cost?: number | undefined;
   /** The length of the window; "1 minute" by default. */
   readonly per?: Duration | undefined;
   /** Calls at the same time. */
   readonly concurrent?: number | undefined;
+  /** Runs with different keys have a quota each: a text, or a function of the run, such as `({ tags }) => tags.tenant`. */
+  readonly key?: string | ((run: QuotaRun) => string | undefined) | undefined;
 }
 
-/** The quota that a step takes from, and how many tokens it may use; by default as many as such steps used lately. */
+/** A run that takes from a quota. */
+export interface QuotaRun {
+  readonly runId: string;
+  readonly workflow: string;
+  readonly tags: Readonly<Record<string, string>>;
+  /** For whom the run was started; missing when nobody said. */
+  readonly scope?: string | undefined;
+}
+
+/** The quota that a call takes from, and how many tokens it may use; by default its estimate, or what such calls used lately. */
 export type StepQuota = string | { readonly name: string; readonly tokens?: number | undefined };
+
+/** What a call will use, about: for quotas and budgets. A function is called only when the work is done. */
+export type Estimate = Usage | (() => Usage);
 
 /** The right to call a service once. */
 export interface Permit {
-  /** The call is over, and has used this. */
-  settle(usage: readonly Usage[] | undefined): Promise<void>;
+  /** The call is over: it has used this, or has failed with this error. */
+  settle(usage: readonly Usage[] | undefined, thrown?: unknown): Promise<void>;
+  /** There is no call after all. */
+  giveBack(): Promise<void>;
 }
 
-/** Waits for a permit; `null` when the step need not wait any longer. */
-export type Permits = (quota: StepQuota, where: string, isOver: () => boolean) => Promise<Permit | null>;
+export interface PermitRequest {
+  readonly quota: StepQuota;
+  readonly run: QuotaRun;
+  /** The call, in messages. */
+  readonly where: string;
+  readonly estimate?: Estimate | undefined;
+  /** The caller cannot be parked: it waits as long as it takes. */
+  readonly stays?: true;
+  readonly isOver: () => boolean;
+}
+
+/** Waits for a permit. `null` when the call need not wait any longer; a number when it is to ask again in so many milliseconds. */
+export type Permits = (request: PermitRequest) => Promise<Permit | number | null>;
 
 /** What is known about an attempt that began and whose end was not recorded. */
 export interface Uncertain {

@@ -11,6 +11,8 @@ export interface WindowUse {
   readonly used: number;
   /** Tokens within that window; 0 for rates. */
   readonly tokens: number;
+  /** What was spent within that window; 0 for rates. */
+  readonly cost: number;
   /** Calls under way; 0 for rates. */
   readonly calls: number;
 }
@@ -44,15 +46,15 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
 /** As runs/permits.ts writes it: the text of a window, then the calls under way. */
 function quotaOf(name: string, text: string, now: number): WindowUse {
   const [window = "[0,0,0,[]]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
-  const [used = 0, tokens = 0] = sums(window);
+  const [used = 0, tokens = 0, cost = 0] = sums(window);
   const calls = Object.values(ends).filter((until) => until > now).length;
-  return { kind: "quota", name, used, tokens: Math.round(tokens), calls };
+  return { kind: "quota", name, used, tokens: Math.round(tokens), cost, calls };
 }
 
 /** As runs/flow.ts writes it: the text of a window, under a workflow and a key. */
 function rateOf(name: string, text: string): WindowUse {
   const named = (JSON.parse(name) as string[]).filter((part) => part !== "").join(" ");
-  return { kind: "rate", name: named, used: sums(text)[0] ?? 0, tokens: 0, calls: 0 };
+  return { kind: "rate", name: named, used: sums(text)[0] ?? 0, tokens: 0, cost: 0, calls: 0 };
 }
 
 /** As runs/window.ts writes it: its length, turns, then the beginning of each part and its amounts. */

@@ -100,7 +100,7 @@ export class Execution implements Parked {
       defaults: definition.defaults,
       version: definition.version,
       lingerMs: host.lingerMs,
-      permits: async (...given) => permitOf(host, ...given),
+      permits: async (request) => permitOf(host, request),
       owner,
       undo: async () => beginUndo(engine, parts),
       watch: watchOf(journal, lease),

@@ -177,6 +177,24 @@ export function costOf(
   return cost / 1_000_000;
 }
 
+/** The cost of all of them; `undefined` when that of one is not known. */
+export function costOfAll(usages: readonly Usage[]): number | undefined {
+  return usages.reduce<number | undefined>(
+    (sum, { cost }) => (sum === undefined || cost === undefined ? undefined : sum + cost),
+    0,
+  );
+}
+
+/** The cost of a call that is limited by its cost, which must be known. */
+export function knownCost(usage: Usage, prices: Prices | undefined, where: string): number {
+  const cost = usage.cost ?? costOf(usage, prices);
+  if (cost !== null) return cost;
+  throw new DurableError(
+    "invalid-options",
+    `${where} is limited by its cost, and the price of ${show(usage.model)} is not known. Add it to createApp({ prices }).`,
+  );
+}
+
 /** Sums what one attempt used, per model. */
 export class Meter {
   #used: readonly Usage[] = [];

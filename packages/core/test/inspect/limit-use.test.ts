@@ -43,9 +43,9 @@ test("slots, rates and quotas are shown with their use", async () => {
       { workflow: "mail", slot: "b", taken: 1, waiting: 0 },
     ],
     windows: [
-      { kind: "quota", name: "smtp", used: 3, tokens: 90, calls: 3 },
-      { kind: "rate", name: "mail a", used: 2, tokens: 0, calls: 0 },
-      { kind: "rate", name: "mail b", used: 1, tokens: 0, calls: 0 },
+      { kind: "quota", name: "smtp", used: 3, tokens: 90, cost: 0, calls: 3 },
+      { kind: "rate", name: "mail a", used: 2, tokens: 0, cost: 0, calls: 0 },
+      { kind: "rate", name: "mail b", used: 1, tokens: 0, cost: 0, calls: 0 },
     ],
   });
   finish();

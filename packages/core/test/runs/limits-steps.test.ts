@@ -177,13 +177,13 @@ describe("quotas of steps", () => {
     expect((at[2] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(20_000);
     const [text] = (await base.storage.limits?.texts("quota ")) ?? [];
     expect(text?.name).toBe("quota model");
-    expect(JSON.parse(text?.value ?? "[]")).toMatchObject([expect.any(String), {}, 10]);
+    expect(JSON.parse(text?.value ?? "[]")).toMatchObject([expect.any(String), {}, [10, 0], 0]);
   });
 
   it("the permit of a process that died ends by its time", async () => {
     const base = lab();
     const quotas = { one: { concurrent: 1 } };
-    const held = JSON.stringify([null, { dead: base.world.now() + 30_000 }, 0]);
+    const held = JSON.stringify([null, { dead: base.world.now() + 30_000 }, [0, 0], 0]);
     await base.storage.limits?.swap("quota one", null, held, 60_000);
     const from = base.world.now();
     const flow = durable("ask", (ctx) => ctx.step("model", () => base.world.now() - from, { quota: "one" }));
@@ -305,7 +305,7 @@ describe("quotas of steps", () => {
     const base = lab();
     const { call, calls } = provider(base);
     const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { quota: "one" }));
-    const quotas = { one: { requests: 1, per: "1 hour" } } as const;
+    const quotas = { one: { requests: 1, per: "4 minutes" } } as const;
     const app = createApp({ ...base, workflows: [flow], quotas });
     for (const id of ["a", "b"]) await app.start("ask", undefined, { id, drive: false });
     const worker = createWorker(app);

@@ -17,7 +17,7 @@ import { Meter, type Usage } from "../../values/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
-import type { Permit } from "../definition.ts";
+import type { Estimate, Permit, QuotaRun, StepQuota } from "../definition.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import { sourceOf } from "../renames.ts";
@@ -60,6 +60,8 @@ export interface AttemptParts {
   readonly policy: RetryPolicy;
   readonly timeoutMs: number | null;
   readonly input: string | null;
+  readonly quota: StepQuota | undefined;
+  readonly estimate: Estimate | undefined;
 }
 
 /** The fields of every entry about an attempt. */
@@ -79,6 +81,9 @@ export class Attempts {
   readonly #parts: AttemptParts;
   /** Runs work in the async context of its call. Not kept for a recorded call, because replay must be quick. */
   readonly #inContext: InContext | null;
+  #permit: Permit | null = null;
+  /** The next attempt may start: the service and the budgets let it. */
+  #isCleared = false;
 
   constructor(engine: CallEngine, call: AttemptedCall, parts: AttemptParts) {
     this.#inContext = engine.replay.record(call.key)?.settled === true ? null : snapshot();
@@ -97,11 +102,44 @@ export class Attempts {
     else if (this.#engine.mayStart) this.#call.waitUntil(retryAt);
   }
 
-  /** A permit that the work needs is settled with what the attempt has used. */
-  start(attempt: number, permit?: Permit | null): void {
+  /** True when the next attempt may start. Otherwise `due` is called once it may. */
+  ready(): boolean {
+    const { quota } = this.#parts;
+    if (quota === undefined || this.#isCleared) return true;
+    this.inBackground(this.#clear(quota));
+    return false;
+  }
+
+  /** Waits for the permit of the next attempt. That the call waits is not recorded. */
+  async #clear(quota: StepQuota): Promise<void> {
+    const { options, world } = this.#engine;
+    const { where, scope } = this.#call;
+    const { estimate } = this.#parts;
+    const isOver = (): boolean => scope.closed || !this.#engine.mayStart;
+    try {
+      const run = quotaRunOf(this.#engine);
+      const permit = await options.permits({ quota, run, where, estimate, isOver });
+      if (permit === null) return;
+      // Work starts when the loop comes to it.
+      if (typeof permit === "number") return this.#call.waitUntil(world.now() + permit);
+      this.#permit = permit;
+      this.#isCleared = true;
+      this.#call.waitUntil(0);
+    } catch (error) {
+      this.#engine.block(error as DurableError);
+    }
+  }
+
+  /** The permit that the work needs is settled with what the attempt has used. */
+  start(attempt: number): void {
+    const permit = this.#permit;
+    this.#permit = null;
+    this.#isCleared = false;
     const ended = this.#attempt(attempt);
     // If it cannot be settled now, it ends by its time.
-    this.inBackground(permit ? ended.then((used) => permit.settle(used?.usage).catch(() => {})) : ended);
+    const settled = ({ used, thrown }: Ended): Promise<void> =>
+      (permit as Permit).settle(used?.usage, thrown).catch(() => {});
+    this.inBackground(permit === null ? ended : ended.then(settled));
   }
 
   /** Work that the run waits for before it stops. */
@@ -135,11 +173,13 @@ export class Attempts {
     return { key, after, startedAt, attempt, ...(input === null ? {} : { input }) };
   }
 
-  async #attempt(attempt: number): Promise<Info["used"]> {
+  async #attempt(attempt: number): Promise<Ended> {
     const { scope } = this.#call;
     const attempted = this.attempted(attempt);
     const info = new Info(this.#engine, this.#call, attempt);
-    const { timeoutMs } = this.#parts;
+    const { timeoutMs, quota } = this.#parts;
+    info.quota = typeof quota === "object" ? quota.name : quota;
+    let failed: unknown;
     const shown = this.#engine.options.shows?.(
       this.#ofStream ? "stream" : "step",
       attempted,
@@ -153,11 +193,12 @@ export class Attempts {
       this.#engine.write({ ...fact, ...info.used, ...this.#known(info) });
     } catch (thrown) {
       if (timeoutMs === null) info.leave();
+      failed = thrown;
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
     shown?.();
-    return info.used;
+    return { used: info.used, thrown: failed };
   }
 
   /** What a rename of the call is known by, unless its start or its usage says that it was paid for. */
@@ -236,13 +277,39 @@ export class Attempts {
   }
 }
 
+/** How an attempt ended. */
+interface Ended {
+  readonly used: Info["used"];
+  /** What it failed with; `undefined` when it did not. */
+  readonly thrown: unknown;
+}
+
+function quotaRunOf({ journal }: Pick<CallEngine, "journal">): QuotaRun {
+  const { runId, workflow, tags = {}, scope } = journal.state.summary;
+  return { runId, workflow, tags, scope };
+}
+
+/**
+ * Waits for a permit of a call inside of a step; `null` when the step has one of this quota, or when there is no quota. The step
+ * cannot be parked, so it waits as long as it takes.
+ */
+export async function permitIn(
+  info: StepInfo,
+  quota: StepQuota | undefined,
+  estimate?: Estimate,
+): Promise<Permit | null> {
+  return quota === undefined || !(info instanceof Info) ? null : info.permit(quota, estimate);
+}
+
 /** The idempotency key and the signal are created on first use, because most work does not read them. */
 export class Info implements StepInfo {
   readonly attempt: number;
   readonly key: string;
-  readonly #engine: Pick<CallEngine, "journal" | "world">;
+  readonly #engine: Pick<CallEngine, "journal" | "world" | "options">;
   readonly #scope: Scope;
   readonly #label: string | undefined;
+  /** The quota of which the attempt has a permit. */
+  quota: string | undefined;
   #own: Scope | null = null;
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
@@ -253,7 +320,7 @@ export class Info implements StepInfo {
   said = "";
 
   constructor(
-    engine: Pick<CallEngine, "journal" | "world">,
+    engine: Pick<CallEngine, "journal" | "world" | "options">,
     { key, scope, entered }: Pick<Call, "key" | "scope" | "entered">,
     attempt: number,
   ) {
@@ -282,6 +349,16 @@ export class Info implements StepInfo {
 
   get log(): Logger {
     return logOf(this.#engine, this.key);
+  }
+
+  async permit(quota: StepQuota, estimate: Estimate | undefined): Promise<Permit | null> {
+    const name = typeof quota === "object" ? quota.name : quota;
+    if (name === this.quota) return null;
+    const where = `call in "${this.key}" of run ${this.#engine.journal.runId}`;
+    const run = quotaRunOf(this.#engine);
+    const isOver = (): boolean => this.over || this.signal.aborted;
+    const asked = { quota, run, where, estimate, isOver, stays: true } as const;
+    return (await this.#engine.options.permits(asked)) as Permit | null;
   }
 
   /** The metered usage, as entries store it. */

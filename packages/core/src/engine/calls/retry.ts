@@ -125,6 +125,19 @@ function askedDelay(error: unknown, now: number): number | null {
   return wait >= 0 ? Math.min(wait, longestAsked) : null;
 }
 
+/** How long a service asks its callers to stay away, because there are too many of them; `null` when it does not. */
+export function slowedBy(error: unknown, now: number): number | null {
+  return readable(() => {
+    const { status, statusCode, cause } = Object(error) as Record<string, unknown>;
+    if (status !== tooMany && statusCode !== tooMany)
+      return cause === undefined ? null : slowedBy(cause, now);
+    return askedDelay(error, now) ?? unsaidMs;
+  }, null);
+}
+
+/** The status of a service that has too many requests, and how long it is left alone when it does not say how long. */
+const [tooMany, unsaidMs] = [429, 1_000];
+
 /** A header from outside must not park a run for ever. */
 const longestAsked = 86_400_000;
 

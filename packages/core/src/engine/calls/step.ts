@@ -21,7 +21,7 @@ import { fits, type StandardSchema } from "../../values/schema.ts";
 import type { Compensate } from "./cleanup.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
-import type { Permit, StepQuota, ByContent } from "../definition.ts";
+import type { StepQuota, ByContent, Estimate } from "../definition.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -61,13 +61,15 @@ export interface StepOptions {
    * quota has room. Each attempt counts.
    */
   readonly quota?: StepQuota | undefined;
+  /** What an attempt uses, about, for quotas and budgets. A function is called only when the work is done. */
+  readonly estimate?: Estimate | undefined;
   /** For what its usage is, in sums of many calls (`app.spend`): for names that contain an id. The name by default. */
   readonly label?: string | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent compensate quota label";
+const known = "retry timeout input schema was onUncertain byContent compensate quota estimate label";
 
 export function step(
   engine: CallEngine,
@@ -95,7 +97,7 @@ export function step(
   const entered = engine.enter({ scope, kind: "step", name, input, was, byContent, work, label });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
-  const { quota } = options;
+  const { quota, estimate } = options;
   const parts = {
     scope,
     name,
@@ -107,6 +109,7 @@ export function step(
     schema,
     onUncertain,
     quota,
+    estimate,
   };
   return new StepCall(engine, parts).promise;
 }
@@ -115,7 +118,6 @@ interface StepParts extends CallParts, AttemptParts {
   readonly work: Work;
   readonly schema: StandardSchema | undefined;
   readonly onUncertain: OnUncertain | undefined;
-  readonly quota: StepQuota | undefined;
 }
 
 export class StepCall extends KeyedCall<StepParts, unknown> {
@@ -123,7 +125,6 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   /** The number of the start that this execution recorded. */
   #announced = 0;
   #begun = 0;
-  #permit: Permit | null = null;
 
   constructor(engine: CallEngine, parts: StepParts) {
     super(engine, "step", parts);
@@ -159,33 +160,14 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     else if (this.engine.mayStart) this.#prepare();
   }
 
-  /** Waits for the permit of the next attempt. That the step waits is not recorded. */
-  async #ask(quota: StepQuota): Promise<void> {
-    const { engine, scope } = this;
-    try {
-      this.#permit = await engine.options.permits(quota, this.where, () => scope.closed || !engine.mayStart);
-      // Work starts when the loop comes to it.
-      if (this.#permit !== null) this.waitUntil(0);
-    } catch (error) {
-      engine.block(error as DurableError);
-    }
-  }
-
-  #takePermit(): Permit | null {
-    const permit = this.#permit;
-    this.#permit = null;
-    return permit;
-  }
-
   get #nextAttempt(): number {
     return (this.record?.failures ?? 0) + 1;
   }
 
   /** Starts the next attempt. With `onUncertain` or `compensate` its start is recorded first. */
   #prepare(): void {
-    const { quota, onUncertain } = this.parts;
-    if (quota !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(quota));
-    if (onUncertain === undefined) return this.#attempts.start(this.#nextAttempt, this.#takePermit());
+    if (!this.#attempts.ready()) return;
+    if (this.parts.onUncertain === undefined) return this.#attempts.start(this.#nextAttempt);
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
     if (!this.engine.mayBegin) return this.engine.queue(this);
     this.#announced = (this.record?.starts ?? 0) + 1;
@@ -229,7 +211,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
     // The driver stops before the work began, so the start is called off.
     if (!this.engine.mayBegin) this.#announce(0);
-    else this.#attempts.start(this.#nextAttempt, this.#takePermit());
+    else this.#attempts.start(this.#nextAttempt);
   }
 
   /** The work begins once this is durable; attempt 0 calls it off. */

@@ -23,7 +23,7 @@ import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
-import type { ByContent } from "../definition.ts";
+import type { ByContent, Estimate, StepQuota } from "../definition.ts";
 import { encode } from "../../values/codec/encode.ts";
 import { limits } from "../../values/limits.ts";
 import type { World } from "../../ports/world.ts";
@@ -45,12 +45,16 @@ export interface StreamOptions {
   readonly was?: string | null | undefined;
   /** For what its usage is, in sums of many calls (`app.spend`); the name by default. */
   readonly label?: string | undefined;
+  /** The quota of the service that the stream comes from, as that of a step. */
+  readonly quota?: StepQuota | undefined;
+  /** What an attempt uses, about, for quotas and budgets. A function is called only when the work is done. */
+  readonly estimate?: Estimate | undefined;
 }
 
 /** With what adapters give: for a name that comes from the content of the work, what to do when that was changed. */
 type AnyStreamOptions = StreamOptions & { readonly byContent?: ByContent | undefined };
 
-const known = "retry timeout input was byContent label";
+const known = "retry timeout input was byContent label quota estimate";
 
 export function stream(
   engine: CallEngine,
@@ -66,10 +70,10 @@ export function stream(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { was, byContent, label } = options;
+  const { was, byContent, label, quota, estimate } = options;
   const entered = engine.enter({ scope, kind: "stream", name, input, was, byContent, work: producer, label });
   if (entered === null) return pending();
-  const parts = { scope, name, producer, entered, policy, timeoutMs, input };
+  const parts = { scope, name, producer, entered, policy, timeoutMs, input, quota, estimate };
   return new StreamCall(engine, parts).promise;
 }
 
@@ -112,7 +116,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
   }
 
   #start(): void {
-    this.#attempts.start((this.record?.attempt ?? 0) + 1);
+    if (this.#attempts.ready()) this.#attempts.start((this.record?.attempt ?? 0) + 1);
   }
 
   /** More chunks of this stream are durable. */
