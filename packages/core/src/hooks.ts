@@ -5,6 +5,7 @@ export type {
   AttemptEnd,
   AttemptEvent,
   BlockedEvent,
+  BudgetEvent,
   EndEvent,
   HookEvent,
   Hooks,

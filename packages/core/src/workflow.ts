@@ -1,6 +1,7 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
+import { checkedBudget, type BudgetOptions } from "./engine/budget.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
 import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/tree.ts";
@@ -29,6 +30,8 @@ import { listRuns, type ListedRun } from "./runs/list.ts";
 export interface WorkflowOptions extends HostOptions, Defaults {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
+  /** What a run may spend: `5`, or `{ most: 5, onLimit: "suspend" }`. See `durableBudget`. */
+  readonly budget?: number | BudgetOptions | undefined;
 }
 
 /** The messages that runs of a workflow receive: an option of `durable()`. */
@@ -142,6 +145,7 @@ export function durable(
     `durable("${name}", ...)`,
   );
   const definition: Definition = {
+    ...budgetOf(name, options),
     name,
     body,
     input: options.input ?? null,
@@ -156,7 +160,11 @@ export function durable(
   return workflowOf(definition, options, new Binding(name, options));
 }
 
-const workflowOptions = `${hostOptions} version retry timeout onUncertain deadline`;
+const workflowOptions = `${hostOptions} version retry timeout onUncertain deadline budget`;
+
+function budgetOf(name: string, { budget }: WorkflowOptions): { readonly budget?: BudgetOptions } {
+  return budget === undefined ? {} : { budget: checkedBudget(budget, `workflow "${name}"`) };
+}
 
 /** Checked at once, so that a mistake does not wait for the first step. */
 function defaultsOf(name: string, options: Defaults): Defaults {
@@ -201,6 +209,7 @@ function workflowOf(
       const all = { ...options, ...defined(more) };
       const next = {
         ...definition,
+        ...budgetOf(name, more),
         version: more.version ?? definition.version,
         defaults: defaultsOf(name, all),
       };

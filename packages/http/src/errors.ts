@@ -98,6 +98,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "cleanup-failed": 500,
   uncompensated: 500,
   deadline: 504,
+  "over-budget": 402,
   "retry-refused": 409,
   "run-failed": 500,
   "storage-busy": 503,

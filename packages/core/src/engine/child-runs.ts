@@ -2,7 +2,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "./definition.ts";
-import type { ChildOf, Fact, SpawnedBy } from "../journal/entry.ts";
+import type { ChildOf, Fact, SpawnedBy, TreeBudget } from "../journal/entry.ts";
 import type { RunHead } from "../ports/storage.ts";
 import type { Outcome } from "../journal/outcome.ts";
 
@@ -13,6 +13,8 @@ export interface ChildRun {
   readonly childOf: ChildOf;
   /** The life of the parent, which needs what an earlier one may have cancelled. */
   readonly life: number;
+  /** Budgets from which it spends. */
+  readonly budgets: readonly TreeBudget[];
   /**
    * For a child that an earlier drive has opened: false when it is missing because its parent was deleted, and it with
    * the parent.
@@ -28,7 +30,7 @@ export interface UnneededChild extends Pick<ChildRun, "runId" | "life"> {
 }
 
 /** A run to spawn, and the call that asks for it. */
-export interface SpawnRequest extends Pick<ChildRun, "definition" | "input"> {
+export interface SpawnRequest extends Pick<ChildRun, "definition" | "input" | "budgets"> {
   readonly by: string;
   readonly key: string;
   readonly after: number;

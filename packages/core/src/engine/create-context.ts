@@ -14,6 +14,7 @@ import type {
   MapOptions,
   ParallelOptions,
 } from "./context.ts";
+import { checkedBudget, type Budget, type BudgetOptions } from "./budget.ts";
 import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
@@ -62,6 +63,8 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
   };
   // The overloads of Context are checked at its interface; inside, values are unknown.
   const context = {
+    [budgeted]: (options: number | BudgetOptions) =>
+      engine.budgets.add(scope, typeof options === "number" ? { most: options } : options),
     runId: engine.journal.runId,
     version: parts.version,
     get signal() {
@@ -101,6 +104,21 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
   };
   return context as unknown as Context;
+}
+
+/** Where a context has what sets its budget. Not a member, because no workflow calls it. */
+const budgeted = Symbol();
+
+/**
+ * Limits what the run, or a branch with the context of that branch, may spend: what its steps meter, at the `prices` of the app.
+ * Before a call that would pass the limit, the run suspends, and a person raises it or ends the run.
+ * @example durableBudget(ctx, { most: 5, onLimit: "suspend" });
+ */
+export function durableBudget(ctx: Pick<Context, "runId">, options: number | BudgetOptions): Budget {
+  checkedBudget(options, `run ${ctx.runId}`);
+  return (ctx as unknown as Record<typeof budgeted, (options: number | BudgetOptions) => Budget>)[budgeted](
+    options,
+  );
 }
 
 /**

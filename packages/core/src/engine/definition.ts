@@ -3,6 +3,7 @@
 import type { Duration } from "../values/duration.ts";
 import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
+import type { BudgetOptions } from "./budget.ts";
 import type { RetryOptions } from "./calls/retry.ts";
 import type { Usage } from "../values/usage.ts";
 
@@ -73,6 +74,7 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly defaults: Defaults;
   /** The topics that its runs receive, and the schemas of their messages; missing when any topic is accepted. */
   readonly messages?: MessageSchemas | undefined;
+  readonly budget?: BudgetOptions | undefined;
   /** Tags of every run, or a function that makes them from its input. */
   readonly tags?: Tags | ((input: never) => Tags) | undefined;
   /** For the library alone: which app the verbs of the workflow act on. */

@@ -16,6 +16,7 @@ import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
+import { Budgets } from "./budget.ts";
 import { Changes } from "./changes.ts";
 import { Ending } from "./ending.ts";
 import { FreshCalls } from "./fresh-calls.ts";
@@ -56,6 +57,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly calls: CallRegistry;
   readonly ending = new Ending(this);
   readonly undoables = new Map<string, Undoable>();
+  readonly budgets = new Budgets(this);
   readonly unwritten = new Set<() => void>();
   readonly timers: Timers;
   readonly inFlight = new InFlight(() => this.wake());

@@ -114,6 +114,12 @@ export interface EndEvent extends HookEvent {
   readonly steps: number;
 }
 
+/** A budget is nearly used up. */
+export interface BudgetEvent extends HookEvent {
+  readonly spent: number;
+  readonly most: number;
+}
+
 /** A run cannot continue until it is put right. */
 export interface BlockedEvent extends HookEvent {
   readonly error: DurableError;
@@ -137,6 +143,8 @@ export interface Hooks {
   readonly onWait?: ((event: WaitEvent) => unknown) | undefined;
   /** A run has ended. */
   readonly onEnd?: ((event: EndEvent) => unknown) | undefined;
+  /** A budget is nearly used up: once for each limit, and again in a process that takes the run over. */
+  readonly onBudget?: ((event: BudgetEvent) => unknown) | undefined;
   /** A run is blocked. */
   readonly onBlocked?: ((event: BlockedEvent) => unknown) | undefined;
 }
@@ -150,6 +158,8 @@ export interface Observer {
   learned(entry: Entry): void;
   /** The workflow gets an outcome. */
   delivered(settlement: Settlement): void;
+  /** A budget is nearly used up. */
+  budget(sums: Pick<BudgetEvent, "spent" | "most">): void;
   /** An attempt begins; returns what hooks put around its work, for `surround`. */
   attempt(kind: CallKind, attempted: Pick<AttemptEvent, "key" | "attempt" | "startedAt">): object | undefined;
   /** Calls the hooks outside the async context of the run, and the work inside it. Returns the result of the work. */

@@ -11,6 +11,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Defaults, Permits } from "./definition.ts";
+import type { TreeLedger } from "./budget.ts";
 import type { Children } from "./child-runs.ts";
 import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
@@ -98,6 +99,7 @@ export interface EngineOptions {
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
   readonly permits: Permits;
+  readonly trees: TreeLedger;
   readonly owner: Owner;
   /** Begins to undo what the run did. */
   readonly undo: () => Promise<Undo>;

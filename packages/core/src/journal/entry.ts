@@ -63,6 +63,8 @@ interface Attempted extends Called {
   readonly input?: string;
   /** Tokens that the attempt used, per model. */
   readonly usage?: readonly Usage[];
+  /** What the attempt is taken to have cost, in a run with a budget: its usage is not known. */
+  readonly assumed?: number;
   /** The call took over the outcome of this key, because the code was changed. */
   readonly kept?: string;
   /**
@@ -86,6 +88,14 @@ export interface SpawnedBy {
   readonly key: string;
   /** This run is cancelled when that run ends. */
   readonly onParentEnd?: "cancel";
+}
+
+/** A budget that a run shares with all runs below it. */
+export interface TreeBudget {
+  /** Names the text of the storage that has its sums. */
+  readonly id: string;
+  readonly most: number;
+  readonly onLimit?: "fail";
 }
 
 /** A turn of a rate: when a run asks for it again. */
@@ -117,6 +127,8 @@ export type Fact<V> =
       readonly flow?: RunFlow;
       /** When the run fails, unless it has ended before. */
       readonly deadline?: number;
+      /** Budgets of runs above it, from which it spends. */
+      readonly budgets?: readonly TreeBudget[];
     }
   /**
    * When the run begins has changed: it got a turn of its rate, or was debounced from outside. With `begun`, its time and
@@ -154,6 +166,9 @@ export type Fact<V> =
       readonly first: string;
       /** The deadline of the run, which a new chapter does not change. */
       readonly deadline?: number;
+      readonly budgets?: readonly TreeBudget[];
+      /** What people have added to the budget of the run. */
+      readonly raised?: number;
       /** The head of the run so far. */
       readonly head: {
         readonly createdAt: number;

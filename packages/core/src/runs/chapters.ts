@@ -37,7 +37,8 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   return encodeInput(definition, copy).then(
     async (json) => {
       const nonce = newNonce(engine.world, `${runId} ${journal.chapter + 1}`);
-      return beginning(journal, definition, { input: json, nonce });
+      const raised = engine.budgets.raised(engine.ending.code);
+      return beginning(journal, definition, { input: json, nonce, ...(raised > 0 && { raised }) });
     },
     (thrown: unknown) => failure(thrown, runId),
   );
@@ -46,9 +47,10 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
 export function beginning(
   journal: RunJournal,
   { name: workflow, version }: Definition,
-  given: { readonly input: Json; readonly nonce: string },
+  given: { readonly input: Json; readonly nonce: string; readonly raised?: number },
 ): Finish {
-  const { runId, childOf, spawnedBy, schedule } = journal;
+  const { runId, childOf, spawnedBy, schedule, first } = journal;
+  const budgets = first.kind === "run.forked" ? undefined : first.budgets;
   return {
     fact: (leftovers) => {
       const { endsBy, summary, mailbox, report } = journal.state;
@@ -69,6 +71,7 @@ export function beginning(
         base: journal.seq,
         first: journal.firstInput,
         ...(endsBy === null ? {} : { deadline: endsBy }),
+        ...(budgets === undefined ? {} : { budgets }),
         head: {
           createdAt,
           steps,

@@ -5,7 +5,7 @@ import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import type { Definition } from "../engine/definition.ts";
-import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
+import type { ChildOf, SpawnedBy, TreeBudget } from "../journal/entry.ts";
 import { incomplete } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
@@ -49,6 +49,7 @@ export async function create(
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
     ...(scope === undefined ? {} : { scope }),
+    ...(given.budgets === undefined || given.budgets.length === 0 ? {} : { budgets: given.budgets }),
     ...(given.schedule === undefined ? {} : { schedule: given.schedule }),
     ...ends,
   } as const;
@@ -163,6 +164,8 @@ export interface NewRun {
   /** The schedule whose tick it is. */
   readonly schedule?: string;
   readonly scope?: string | undefined;
+  /** Budgets of runs above it. */
+  readonly budgets?: readonly TreeBudget[];
   readonly mayJoin?: MayJoin | undefined;
 }
 

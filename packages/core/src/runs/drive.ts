@@ -181,7 +181,7 @@ async function advanceChild(
 ): ReturnType<Children["drive"]> {
   // A child goes with the run that waits for it.
   const driver = { ...by, versions: undefined, waits: false };
-  const { runId, definition, input, childOf, life } = child;
+  const { runId, definition, input, childOf, life, budgets } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   const known = journal !== null && isChild(journal, childOf) ? journal : null;
@@ -193,7 +193,7 @@ async function advanceChild(
   if (journal !== known && journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
   if (journal === null && (await child.isNeeded?.()) === false) return "ending";
   const { scope } = parent.state.summary;
-  const given = { id: runId, childOf, scope, takeLease: true };
+  const given = { id: runId, childOf, scope, budgets, takeLease: true };
   const run = known ?? (await create(host, definition, decode(input, `input of run ${runId}`), given));
   const outcome = await advance(host, definition, run, driver);
   const { unneeded } = (run instanceof RunJournal ? run : run.journal).state;
@@ -288,7 +288,7 @@ function assertOneOf(where: string, name: string, given: unknown, words: readonl
 /** Resolves when the run is durable. */
 async function recordSpawned(
   host: Host,
-  { definition, input, options }: SpawnRequest,
+  { definition, input, options, budgets }: SpawnRequest,
   run: { readonly id: string; readonly spawnedBy: SpawnedBy; readonly scope: string | undefined },
   { role }: Driver,
 ): Promise<void> {
@@ -296,7 +296,7 @@ async function recordSpawned(
   const takeLease = role === "caller" || host.find(definition.name) === null;
   const given = decode(input, `input of run ${run.id}`);
   try {
-    const leased = await create(host, definition, given, { ...run, isNew: true, takeLease });
+    const leased = await create(host, definition, given, { ...run, budgets, isNew: true, takeLease });
     if (leased.created) {
       if (takeLease) host.background(`run ${run.id}`, drive(host, definition, leased, waitingCaller));
       return;

@@ -29,6 +29,7 @@ import { beginUndo } from "../engine/undo.ts";
 import { cancelChild, endChildren, endSpawned, reportToParent } from "./tree.ts";
 import { headsBelow } from "./list.ts";
 import { permitOf } from "./permits.ts";
+import { treeLedger } from "./tree-budget.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
@@ -101,6 +102,7 @@ export class Execution implements Parked {
       version: definition.version,
       lingerMs: host.lingerMs,
       permits: async (request) => permitOf(host, request),
+      trees: treeLedger(host),
       owner,
       undo: async () => beginUndo(engine, parts),
       watch: watchOf(journal, lease),
@@ -119,10 +121,15 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { version } = journal.first;
-    const { messages } = definition;
+    const { first } = journal;
+    const { version } = first;
+    const { messages, budget } = definition;
+    const { code } = engine.ending;
+    if (budget !== undefined) engine.budgets.add(code, budget);
+    for (const tree of (first.kind !== "run.forked" && first.budgets) || [])
+      engine.budgets.add(code, { most: tree.most, onLimit: tree.onLimit }, tree);
     const parts = { engine, version, messages, owner, tagNames: tagNamesOf(journal) };
-    const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
+    const context = createContext({ ...parts, continueAs, fail }, code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });

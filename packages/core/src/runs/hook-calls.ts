@@ -47,6 +47,7 @@ export class HookCalls {
       onAttempt: wants("onAttempt"),
       onWait: wants("onWait"),
       onEnd: wants("onEnd"),
+      onBudget: wants("onBudget"),
       onBlocked: wants("onBlocked"),
     };
   }

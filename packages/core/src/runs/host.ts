@@ -62,8 +62,8 @@ export interface HostOptions {
   /** What models cost: what steps meter is recorded with its cost. A change holds for what is used from then on. */
   readonly prices?: Prices | undefined;
   /**
-   * Functions that learn what runs do: `onRun`, `onStep`, `onAttempt`, `onWait`, `onEnd`, `onBlocked`. They cannot
-   * affect a run.
+   * Functions that learn what runs do: `onRun`, `onStep`, `onAttempt`, `onWait`, `onEnd`, `onBudget`,
+   * `onBlocked`. They cannot affect a run.
    */
   readonly hooks?: HooksOption | undefined;
   /** Where warnings and lines of `ctx.log` go; `console` by default. */
@@ -79,7 +79,7 @@ export const hostOptions =
 /** A misspelt hook would never be called. */
 export function assertHooks(hooks: HooksOption = []): void {
   for (const one of [hooks].flat())
-    assertOptions(one, "onRun onStep onAttempt onWait onEnd onBlocked", "hooks");
+    assertOptions(one, "onRun onStep onAttempt onWait onEnd onBudget onBlocked", "hooks");
 }
 
 /** Which workflows are not driven; see pauses.ts. */
@@ -204,10 +204,10 @@ export class Host {
     return new DriverLease({ ...(await this.journals()), ttlMs: this.leaseMs, slots });
   }
 
-  #slotsOf({ name, flow }: Definition): SlotLimits | undefined {
+  #slotsOf({ name, flow, budget }: Definition): SlotLimits | undefined {
     const concurrency = concurrencyOf(flow ?? {});
     // A storage without limits fails when the program starts.
-    if (flow !== undefined) checkLimits(this.options);
+    if (flow !== undefined || budget?.tree === true) checkLimits(this.options);
     return concurrency === undefined ? this.slots : { ...this.slots, [name]: concurrency.max };
   }
 

@@ -132,6 +132,11 @@ class DriveObserver implements Observer {
       this.#hooks.emit("onBlocked", { ...this.#run, at: this.#host.world.now(), runId, error });
   }
 
+  budget(sums: { readonly spent: number; readonly most: number }): void {
+    if (this.#hooks.wanted.onBudget)
+      this.#hooks.emit("onBudget", { ...this.#run, at: this.#host.world.now(), ...sums });
+  }
+
   /** The run has ended. */
   ended(): void {
     const { end, summary } = this.#journal.state;

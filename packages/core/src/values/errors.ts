@@ -46,6 +46,7 @@ export const errorCodes = [
   "suspended",
   "cancelled",
   "deadline",
+  "over-budget",
   "retry-refused",
   "run-failed",
   "cleanup-failed",

@@ -63,7 +63,11 @@ it("runs with different keys have a quota each, and one that must wait until tom
     { tags: (tenant) => ({ tenant }) },
   );
   const quotas = {
-    tenant: { cost: 10, per: "1 day", key: ({ tags }: { tags: Record<string, string> }) => tags["tenant"] },
+    tenant: {
+      cost: 10,
+      per: "1 day" as const,
+      key: ({ tags }: { tags: Record<string, string> }) => tags["tenant"],
+    },
   };
   const app = createApp({ ...base, prices, workflows: [flow], quotas });
   const outcomes = await base.world.run(

@@ -13,11 +13,12 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
-import { Meter, type Usage } from "../../values/usage.ts";
+import { knownCost, Meter, type Usage } from "../../values/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
 import type { Estimate, Permit, QuotaRun, StepQuota } from "../definition.ts";
+import { costOfAttempt, type Budgets } from "../budget.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import { sourceOf } from "../renames.ts";
@@ -62,7 +63,10 @@ export interface AttemptParts {
   readonly input: string | null;
   readonly quota: StepQuota | undefined;
   readonly estimate: Estimate | undefined;
+  readonly budget: false | undefined;
 }
+
+type Budgeted = ReturnType<Budgets["over"]>;
 
 /** The fields of every entry about an attempt. */
 export interface Attempted {
@@ -72,6 +76,7 @@ export interface Attempted {
   readonly attempt: number;
   readonly input?: string;
   readonly usage?: readonly Usage[];
+  readonly assumed?: number;
 }
 
 /** The attempts of one step or stream: when they start, their time limit, and the fact that each one records. */
@@ -84,6 +89,9 @@ export class Attempts {
   #permit: Permit | null = null;
   /** The next attempt may start: the service and the budgets let it. */
   #isCleared = false;
+  /** The budgets that the next attempt, or the one under way, spends from, and what it is expected to cost. */
+  #budgeted: { readonly budgets: Budgeted; readonly token: string; readonly next: number | null } | null =
+    null;
 
   constructor(engine: CallEngine, call: AttemptedCall, parts: AttemptParts) {
     this.#inContext = engine.replay.record(call.key)?.settled === true ? null : snapshot();
@@ -104,30 +112,79 @@ export class Attempts {
 
   /** True when the next attempt may start. Otherwise `due` is called once it may. */
   ready(): boolean {
-    const { quota } = this.#parts;
-    if (quota === undefined || this.#isCleared) return true;
-    this.inBackground(this.#clear(quota));
+    const { quota, budget } = this.#parts;
+    if (this.#isCleared) return true;
+    const budgets = budget === false ? [] : this.#engine.budgets.over(this.#call.scope);
+    if (quota === undefined && budgets.length === 0) return true;
+    this.inBackground(this.#clear(quota, budgets));
     return false;
   }
 
-  /** Waits for the permit of the next attempt. That the call waits is not recorded. */
-  async #clear(quota: StepQuota): Promise<void> {
+  /** Waits for the permit of the next attempt, then asks the budgets. That the call waits is not recorded. */
+  async #clear(quota: StepQuota | undefined, budgets: Budgeted): Promise<void> {
+    try {
+      if (quota !== undefined && !(await this.#permitted(quota))) return;
+      if (!(await this.#affordable(budgets))) {
+        await this.#permit?.giveBack().catch(() => {});
+        this.#permit = null;
+        return;
+      }
+      this.#isCleared = true;
+      // Work starts when the loop comes to it.
+      this.#call.waitUntil(0);
+    } catch (error) {
+      await this.#permit?.giveBack().catch(() => {});
+      this.#permit = null;
+      // A branch may handle that its budget is used up.
+      if (DurableError.is(error, "over-budget")) this.#failed(this.attempted(this.#failures + 1), error);
+      else this.#engine.block(error as DurableError);
+    }
+  }
+
+  async #permitted(quota: StepQuota): Promise<boolean> {
     const { options, world } = this.#engine;
     const { where, scope } = this.#call;
     const { estimate } = this.#parts;
     const isOver = (): boolean => scope.closed || !this.#engine.mayStart;
-    try {
-      const run = quotaRunOf(this.#engine);
-      const permit = await options.permits({ quota, run, where, estimate, isOver });
-      if (permit === null) return;
-      // Work starts when the loop comes to it.
-      if (typeof permit === "number") return this.#call.waitUntil(world.now() + permit);
-      this.#permit = permit;
-      this.#isCleared = true;
-      this.#call.waitUntil(0);
-    } catch (error) {
-      this.#engine.block(error as DurableError);
+    const permit = await options.permits({ quota, run: quotaRunOf(this.#engine), where, estimate, isOver });
+    if (typeof permit === "number") this.#call.waitUntil(world.now() + permit);
+    if (permit === null || typeof permit === "number") return false;
+    this.#permit = permit;
+    return true;
+  }
+
+  /** Asks each budget; if one refuses, what others have reserved is given back. */
+  async #affordable(budgets: Budgeted): Promise<boolean> {
+    if (budgets.length === 0) return true;
+    const { estimate } = this.#parts;
+    const { key, where, entered } = this.#call;
+    const { prices } = this.#engine.journal;
+    const usage = typeof estimate === "function" ? estimate() : estimate;
+    const next = usage === undefined ? 0 : knownCost(usage, prices, `The ${where}`);
+    const token = this.#engine.world.id();
+    const again = (at: number): void => this.#call.waitUntil(at);
+    const label = entered.asked?.label ?? key;
+    const asked: Budgeted[number][] = [];
+    for (const budget of budgets) {
+      if (await budget.admit({ key, label, token, again }, next)) {
+        asked.push(budget);
+        continue;
+      }
+      for (const one of asked) await one.settle({ key, token }, null);
+      return false;
     }
+    this.#budgeted = { budgets, token, next: usage === undefined ? null : next };
+    return true;
+  }
+
+  /** What the attempt has cost, told to the budgets before it is recorded; and what is noted if that is not known. */
+  async #spent(info: Info): Promise<{ readonly assumed?: number }> {
+    if (this.#budgeted === null) return {};
+    const { budgets, token, next } = this.#budgeted;
+    this.#budgeted = null;
+    const cost = info.used?.usage === undefined ? undefined : costOfAttempt(info.used.usage);
+    for (const budget of budgets) await budget.settle({ key: this.#call.key, token }, cost ?? next ?? 0);
+    return cost === undefined && next !== null && next > 0 ? { assumed: next } : {};
   }
 
   /** The permit that the work needs is settled with what the attempt has used. */
@@ -190,12 +247,14 @@ export class Attempts {
         ? this.#performed(info, attempted)
         : this.#bounded(info, attempted, timeoutMs));
       if (timeoutMs === null) info.leave();
-      this.#engine.write({ ...fact, ...info.used, ...this.#known(info) });
+      const assumed = this.#budgeted === null ? {} : await this.#spent(info);
+      this.#engine.write({ ...fact, ...info.used, ...assumed, ...this.#known(info) });
     } catch (thrown) {
       if (timeoutMs === null) info.leave();
       failed = thrown;
+      const assumed = this.#budgeted === null ? {} : await this.#spent(info);
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
-      if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
+      if (!scope.aborted) this.#failed({ ...attempted, ...info.used, ...assumed }, thrown);
     }
     shown?.();
     return { used: info.used, thrown: failed };

@@ -8,6 +8,7 @@ import type { Owner } from "../../ports/async-context.ts";
 import type { World } from "../../ports/world.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Defaults, ByContent, Permits } from "../definition.ts";
+import type { Budgets, TreeLedger } from "../budget.ts";
 import type { Children } from "../child-runs.ts";
 import type { Watch } from "../hooks.ts";
 import type { Shows } from "../stop.ts";
@@ -15,7 +16,7 @@ import type { InFlight, Verdicts } from "../verdicts.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { Placement } from "../placement.ts";
-import type { Undoable } from "../stop.ts";
+import type { Finish, Undoable } from "../stop.ts";
 import type { Timers } from "../timers.ts";
 import { callDeferred, type CallPromise } from "../promise.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "../replay.ts";
@@ -26,7 +27,7 @@ export interface CallEngine {
   readonly world: World;
   readonly journal: Pick<
     RunJournal,
-    "runId" | "locator" | "nonce" | "state" | "entries" | "seedAt" | "lost" | "runAt" | "prices"
+    "runId" | "locator" | "nonce" | "first" | "state" | "entries" | "seedAt" | "lost" | "runAt" | "prices"
   >;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
@@ -36,6 +37,7 @@ export interface CallEngine {
   readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close" | "take" | "putBack">;
   /** Streams whose first chunks are gathered: they are written before any other fact. */
   readonly unwritten: Set<() => void>;
+  readonly budgets: Budgets;
   /** How calls are undone, by key. */
   readonly undoables: Map<string, Undoable>;
   readonly options: {
@@ -46,6 +48,7 @@ export interface CallEngine {
     readonly defaults: Defaults;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
     readonly permits: Permits;
+    readonly trees: TreeLedger;
     readonly watch: Watch;
     readonly shows?: Shows | undefined;
   };
@@ -66,6 +69,8 @@ export interface CallEngine {
   /** Takes back a fact that is queued and not durable. */
   withdraw(fact: Fact<Json>): void;
   block(error: DurableError): void;
+  /** Ends the run, whatever its code does. */
+  finish(finish: Finish): void;
 }
 
 export interface CallParts {

@@ -88,7 +88,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { life } = journal.state;
     const runId = this.#known?.opened.child ?? childIdOf(journal.runId, key, journal.nonce);
     const childOf = { runId: journal.runId, key, after };
-    return { runId, definition, input, childOf, life };
+    const budgets = this.engine.budgets.trees(this.scope);
+    return { runId, definition, input, childOf, life, budgets };
   }
 
   /** Its deadline has passed: the child is cancelled. */

@@ -106,7 +106,9 @@ function isFatal(error: unknown): boolean {
   if ((error as { isRetryable?: unknown }).isRetryable === false) return true;
   return (
     DurableError.is(error) &&
-    ["not-serializable", "too-large", "too-deep", "limit", "wrong-context"].includes(error.code)
+    ["not-serializable", "too-large", "too-deep", "limit", "wrong-context", "over-budget"].includes(
+      error.code,
+    )
   );
 }
 

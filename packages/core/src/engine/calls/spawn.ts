@@ -78,7 +78,7 @@ class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
     const opened = this.record?.opened === true;
     const over = engine.inFlight.begin();
     void engine.options.children
-      .spawn({ ...parts, opened, by: runId, key, after, where })
+      .spawn({ ...parts, opened, by: runId, key, after, where, budgets: engine.budgets.trees(this.scope) })
       // A storage error is retried.
       .then(
         (fact) => engine.write(fact),

@@ -63,13 +63,15 @@ export interface StepOptions {
   readonly quota?: StepQuota | undefined;
   /** What an attempt uses, about, for quotas and budgets. A function is called only when the work is done. */
   readonly estimate?: Estimate | undefined;
+  /** `false` for work that costs nothing: no budget stops it. */
+  readonly budget?: false | undefined;
   /** For what its usage is, in sums of many calls (`app.spend`): for names that contain an id. The name by default. */
   readonly label?: string | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent compensate quota estimate label";
+const known = "retry timeout input schema was onUncertain byContent compensate quota estimate budget label";
 
 export function step(
   engine: CallEngine,
@@ -97,7 +99,7 @@ export function step(
   const entered = engine.enter({ scope, kind: "step", name, input, was, byContent, work, label });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
-  const { quota, estimate } = options;
+  const { quota, estimate, budget } = options;
   const parts = {
     scope,
     name,
@@ -110,6 +112,7 @@ export function step(
     onUncertain,
     quota,
     estimate,
+    budget,
   };
   return new StepCall(engine, parts).promise;
 }

@@ -49,12 +49,14 @@ export interface StreamOptions {
   readonly quota?: StepQuota | undefined;
   /** What an attempt uses, about, for quotas and budgets. A function is called only when the work is done. */
   readonly estimate?: Estimate | undefined;
+  /** `false` for work that costs nothing: no budget stops it. */
+  readonly budget?: false | undefined;
 }
 
 /** With what adapters give: for a name that comes from the content of the work, what to do when that was changed. */
 type AnyStreamOptions = StreamOptions & { readonly byContent?: ByContent | undefined };
 
-const known = "retry timeout input was byContent label quota estimate";
+const known = "retry timeout input was byContent label quota estimate budget";
 
 export function stream(
   engine: CallEngine,
@@ -70,10 +72,10 @@ export function stream(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { was, byContent, label, quota, estimate } = options;
+  const { was, byContent, label, quota, estimate, budget } = options;
   const entered = engine.enter({ scope, kind: "stream", name, input, was, byContent, work: producer, label });
   if (entered === null) return pending();
-  const parts = { scope, name, producer, entered, policy, timeoutMs, input, quota, estimate };
+  const parts = { scope, name, producer, entered, policy, timeoutMs, input, quota, estimate, budget };
   return new StreamCall(engine, parts).promise;
 }
 

@@ -1,0 +1,456 @@
+/**
+ * What a run, a branch, or a run with all runs below it may spend.
+ *
+ * budget.1. Only a call without a record is checked, before each of its attempts. What is replayed, reused or inherited costs
+ *     nothing.
+ * budget.2. What was spent is read from the journal: the run's own work, every attempt. A call whose usage is not known counts as
+ *     it was estimated. So every life of the run comes to the same sum.
+ * budget.3. Calls at the limit share one question. It belongs to the budget, and not to the code, which asks for nothing.
+ * budget.4. A call that has begun goes on. So the limit is passed by the calls that are under way at most; a step counts as one
+ *     call, whatever is called inside of it.
+ * budget.5. Nothing is checked while a run undoes its work.
+ */
+
+import type { Entry, TreeBudget } from "../journal/entry.ts";
+import { isWithin } from "../journal/keys.ts";
+import { decode } from "../values/codec/decode.ts";
+import { encode } from "../values/codec/encode.ts";
+import { DurableError, show } from "../values/errors.ts";
+import { assertOptions } from "../values/options.ts";
+import type { SchemaResult, StandardSchema } from "../values/schema.ts";
+import type { Usage } from "../values/usage.ts";
+import type { CallEngine } from "./calls/call.ts";
+import { suspend } from "./calls/suspend.ts";
+import { logOf } from "./log.ts";
+import type { Scope } from "./scope.ts";
+import { failure } from "./stop.ts";
+
+/** What may be spent, in the currency of the `prices` of the app, and what happens then. */
+export interface BudgetOptions {
+  readonly most: number;
+  /**
+   * Before a call that would pass the limit: `suspend` (the default) asks a person, who raises it or ends the run; `fail` ends the
+   * run, or in a branch the call, with code `over-budget`; a function returns the new limit, or `false` to fail.
+   */
+  readonly onLimit?:
+    | "suspend"
+    | "fail"
+    | ((over: OverBudget) => number | false | Promise<number | false>)
+    | undefined;
+  /** From what sum on the hook `onBudget` is called, a line is logged, and a run without a report gets one; 80 % by default. */
+  readonly warnAt?: number | undefined;
+  /** All runs below this one, children and spawned ones, spend from it, too. Needs a storage that keeps limits. */
+  readonly tree?: boolean | undefined;
+}
+
+/** A budget that the next call would pass. */
+export interface OverBudget {
+  readonly runId: string;
+  readonly spent: number;
+  readonly most: number;
+  /** What the next call costs, about; 0 when nothing is known about it. */
+  readonly next: number;
+  /** For what the run itself has spent most. */
+  readonly by: readonly { readonly label: string; readonly model: string; readonly cost: number }[];
+}
+
+/** The budget of a run, or of a branch of it: what `durableBudget` returns. */
+export interface Budget {
+  /** What was spent so far, with what is not known as it was estimated. */
+  readonly spent: number;
+  /** The limit, with what was added to it. */
+  readonly most: number;
+}
+
+/** The sums of the budgets of trees, over all processes. */
+export interface TreeLedger {
+  /** Reserves `next` for a call, unless that would pass the limit. `raises` are what people have added, by wait. */
+  take(
+    tree: TreeBudget,
+    call: TreeCall,
+    next: number,
+    raises: Readonly<Record<string, number>>,
+  ): Promise<{ readonly spent: number; readonly most: number; readonly granted: boolean }>;
+  /** The call has cost this; `null` when it was not made. */
+  settle(tree: TreeBudget, call: TreeCall, cost: number | null): Promise<void>;
+}
+
+/** One attempt of a call: `token` tells it from an attempt that another life has begun. */
+export interface TreeCall {
+  readonly id: string;
+  readonly token: string;
+}
+
+/** A call that is checked. */
+export interface Checked {
+  readonly key: string;
+  /** For people: what it does. */
+  readonly label: string;
+  readonly token: string;
+  /** Checks it again, now or at a time. */
+  again(at: number): void;
+}
+
+export function checkedBudget(given: number | BudgetOptions, where: string): BudgetOptions {
+  const budget = typeof given === "number" ? { most: given } : given;
+  assertOptions(budget, "most onLimit warnAt tree", `The budget of ${where}`);
+  const { most, onLimit = "suspend", warnAt = 0 } = budget;
+  const isAmount = (one: unknown): boolean => Number.isFinite(one) && (one as number) >= 0;
+  if (!isAmount(most) || !isAmount(warnAt))
+    throw invalid(`The budget of ${where} is ${show(budget)}. Pass what may be spent: { most: 5 }.`);
+  if (onLimit !== "suspend" && onLimit !== "fail" && typeof onLimit !== "function")
+    throw invalid(
+      `The budget of ${where} has onLimit ${show(onLimit)}. Use "suspend", "fail" or a function.`,
+    );
+  return budget;
+}
+
+/** The budgets of one execution, by scope. */
+export class Budgets {
+  readonly #engine: CallEngine;
+  readonly #byScope = new Map<Scope, ScopeBudget[]>();
+
+  constructor(engine: CallEngine) {
+    this.#engine = engine;
+  }
+
+  /** The same options, given again, are the same budget. */
+  add(scope: Scope, options: BudgetOptions, tree?: TreeBudget): Budget {
+    const budgets = this.#byScope.get(scope) ?? [];
+    const same = budgets.find((one) => one.options === options);
+    if (same !== undefined) return same;
+    const budget = new ScopeBudget(this.#engine, scope, { options, tree, order: budgets.length + 1 });
+    this.#byScope.set(scope, [...budgets, budget]);
+    return budget;
+  }
+
+  /** Those that a call in this scope spends from. Budgets of trees come last, because they reserve. */
+  over(scope: Scope): ScopeBudget[] {
+    if (this.#byScope.size === 0) return [];
+    const found: ScopeBudget[] = [];
+    for (let at: Scope | null = scope; at !== null; at = at.parent)
+      found.push(...(this.#byScope.get(at) ?? []));
+    return found.toSorted((a, b) => Number(a.tree !== null) - Number(b.tree !== null));
+  }
+
+  /** Those that runs below a call in this scope spend from. */
+  trees(scope: Scope): TreeBudget[] {
+    return this.over(scope).flatMap(({ tree }) => tree ?? []);
+  }
+
+  /** What people have added to the budget of the run itself. */
+  raised(scope: Scope): number {
+    return (this.#byScope.get(scope) ?? []).reduce(
+      (sum, one) => sum + (one.tree === null ? one.raised : 0),
+      0,
+    );
+  }
+}
+
+/** The most rows that a question shows. */
+const shownRows = 5;
+
+/** A run of a tree that asks looks by itself whether an answer to another one has made room. */
+const [soonestMs, latestMs] = [120_000, 3_600_000];
+
+/** What is asked, and the calls that wait for the answer. */
+interface Question {
+  readonly scope: Scope;
+  readonly waiting: Set<Checked>;
+}
+
+class ScopeBudget implements Budget {
+  readonly options: BudgetOptions;
+  readonly tree: TreeBudget | null;
+  readonly #engine: CallEngine;
+  readonly #scope: Scope;
+  readonly #path: string;
+  readonly #name: string;
+  /** Entries that were looked at, and what they say. */
+  #seen = 0;
+  #assumed = 0;
+  #used = 0;
+  #unpriced: string | null = null;
+  #asked = 0;
+  #raises: Record<string, number> = {};
+  #last: { readonly seq: number; readonly more: number } | null = null;
+  /** The limit that a function has set. */
+  #most: number;
+  #question: Question | null = null;
+  #warned = 0;
+
+  constructor(
+    engine: CallEngine,
+    scope: Scope,
+    { options, tree, order }: { options: BudgetOptions; tree: TreeBudget | undefined; order: number },
+  ) {
+    this.#engine = engine;
+    this.#scope = scope;
+    this.options = options;
+    const { runId, nonce } = engine.journal;
+    this.#path = scope.path === "" ? "budget" : `${scope.path}/budget`;
+    const own = options.tree === true ? treeOf(options, `${runId}:${nonce}:${this.#path}`) : null;
+    this.tree = tree ?? own;
+    this.#name = order === 1 ? "limit" : `limit ${order}`;
+    this.#most = options.most;
+    // Its questions and answers are not asked for by the code.
+    engine.calls.close(this.#path);
+    // Asked at once, so that an answer to it is checked where it is given.
+    if (this.#openQuestion() !== undefined) this.#question = this.#ask(this.#over(0), "");
+  }
+
+  get spent(): number {
+    this.#learn();
+    const { summary } = this.#engine.journal.state;
+    // Sums of a run have also what an earlier chapter used, and what a retry has struck.
+    const used =
+      this.#scope.path === ""
+        ? (summary.usage ?? []).reduce((sum, { cost = 0 }) => sum + cost, 0)
+        : this.#used;
+    return used + this.#assumed;
+  }
+
+  get most(): number {
+    return this.#most + this.raised;
+  }
+
+  get raised(): number {
+    this.#learn();
+    const { first } = this.#engine.journal;
+    const before = this.#scope.path === "" && first.kind === "run.continued" ? (first.raised ?? 0) : 0;
+    return Object.values(this.#raises).reduce((sum, more) => sum + more, before);
+  }
+
+  /** True when the call may be made. Otherwise it is checked again later, or never. */
+  async admit(call: Checked, next: number): Promise<boolean> {
+    this.#learn();
+    if (this.#unpriced !== null)
+      throw invalid(
+        `Run ${this.#engine.journal.runId} has a budget, and the price of ${show(this.#unpriced)} is not known. Add it to createApp({ prices }).`,
+      );
+    const open = this.#openQuestion();
+    const before = this.#over(next);
+    // Its verdict comes first.
+    if (open !== undefined && open.answers.length > 0) return this.#wait(call, before);
+    const { granted, ...sums } = await this.#take(call, next);
+    const over = { ...before, ...sums };
+    this.#warn(sums);
+    if (granted) {
+      this.#closeQuestion(open !== undefined, over);
+      return true;
+    }
+    const { onLimit = "suspend" } = this.options;
+    const ended =
+      this.#last !== null && this.#last.more === 0 && this.#last.seq > this.#engine.journal.state.life;
+    if (onLimit === "fail" || ended) return this.#fail(over);
+    if (onLimit === "suspend") return this.#wait(call, over);
+    const most = await onLimit(over);
+    if (most === false || !(most > sums.most)) return this.#fail(over);
+    this.#most += most - sums.most;
+    return this.admit(call, next);
+  }
+
+  /** The call has ended, or is not made. */
+  async settle({ key, token }: Pick<Checked, "key" | "token">, cost: number | null): Promise<void> {
+    if (this.tree !== null)
+      await this.#engine.options.trees.settle(this.tree, { id: this.#idOf(key), token }, cost);
+  }
+
+  #idOf(key: string): string {
+    return `${this.#engine.journal.runId}/${key}`;
+  }
+
+  async #take(
+    { key, token }: Checked,
+    next: number,
+  ): Promise<{ spent: number; most: number; granted: boolean }> {
+    if (this.tree !== null)
+      return this.#engine.options.trees.take(
+        { ...this.tree, most: this.#most },
+        { id: this.#idOf(key), token },
+        next,
+        this.#raises,
+      );
+    const { spent, most } = this;
+    return { spent, most, granted: fits(spent, next, most) };
+  }
+
+  /** Reads what the journal has said since: what was used, and what was answered. */
+  #learn(): void {
+    const { journal, replay } = this.#engine;
+    const { entries, first } = journal;
+    if (entries.length < this.#seen) {
+      [this.#seen, this.#assumed, this.#used, this.#asked] = [0, 0, 0, 0];
+      this.#raises = {};
+    }
+    const base = first.kind === "run.forked" ? first.base : 0;
+    for (; this.#seen < entries.length; this.#seen++) {
+      const entry = entries[this.#seen] as Entry;
+      if (!("key" in entry)) continue;
+      if (entry.seq > base && "startedAt" in entry && this.#covers(entry.key)) {
+        this.#assumed += entry.assumed ?? 0;
+        for (const { cost, model } of entry.usage ?? []) {
+          this.#used += cost ?? 0;
+          if (cost === undefined) this.#unpriced = model;
+        }
+      }
+      if (!this.#isQuestion(entry.key)) continue;
+      if (/\.(resolved|closed|expired)$/.test(entry.kind)) this.#asked += 1;
+      // What was added for another run is not added for its fork.
+      if (entry.kind !== "suspend.resolved" || entry.seq <= base) continue;
+      const more =
+        entry.rejects === true ? 0 : moreOf(decode(replay.answer(entry), `answer to ${entry.key}`));
+      this.#raises = { ...this.#raises, [entry.wait]: more };
+      this.#last = { seq: entry.seq, more };
+    }
+  }
+
+  #covers(key: string): boolean {
+    return this.#scope.path === "" || isWithin(key, this.#scope.path);
+  }
+
+  #isQuestion(key: string): boolean {
+    const first = `${this.#path}/${this.#name}`;
+    return key === first || key.startsWith(`${first}#`);
+  }
+
+  #openQuestion() {
+    const { state } = this.#engine.journal;
+    return state.openWaits({ answered: true }).find(({ opened }) => this.#isQuestion(opened.key));
+  }
+
+  /** The sums, by the journal of this run alone. */
+  #over(next: number): OverBudget {
+    const { runId, state } = this.#engine.journal;
+    const by = (state.summary.usage ?? [])
+      .map(({ label, model, cost = 0 }) => ({ label, model, cost: money(cost) }))
+      .toSorted((a, b) => b.cost - a.cost)
+      .slice(0, shownRows);
+    return { runId, spent: this.spent, most: this.most, next, by };
+  }
+
+  /** The call waits for the answer that is asked for, or for one that is recorded. */
+  #wait(call: Checked, over: OverBudget): false {
+    const question = (this.#question ??= this.#ask(over, call.label));
+    question.waiting.add(call);
+    if (this.tree === null) return false;
+    const { world } = this.#engine;
+    const asking = world.now() - (this.#openQuestion()?.opened.at ?? world.now());
+    call.again(world.now() + Math.min(Math.max(asking / 2, soonestMs), latestMs));
+    return false;
+  }
+
+  #ask(over: OverBudget, label: string): Question {
+    this.#learn();
+    const scope = this.#scope.inner(this.#path);
+    for (let i = 0; i < this.#asked; i++) scope.count(this.#name);
+    const question = { scope, waiting: new Set<Checked>() };
+    const note = {
+      question: questionOf(over, label),
+      ...over,
+      spent: money(over.spent),
+      next: money(over.next),
+    };
+    const asked = suspend(this.#engine, { scope, name: this.#name, own: true }, { note, schema });
+    const answered = (): void => {
+      this.#question = null;
+      for (const call of question.waiting) call.again(0);
+    };
+    asked.then(answered, answered);
+    return question;
+  }
+
+  /** There is room again, without an answer. */
+  #closeQuestion(isOpen: boolean, over: OverBudget): void {
+    if (!isOpen) return;
+    const { scope, waiting } = this.#question ?? this.#ask(over, "");
+    this.#question = null;
+    scope.close("closed");
+    for (const call of waiting) call.again(0);
+  }
+
+  #fail(over: OverBudget): false {
+    const { runId, spent, most, next, by } = over;
+    const on = by.map(({ label, model, cost }) => `${cost} for ${label} (${model})`).join(", ");
+    const error = new DurableError(
+      "over-budget",
+      `Run ${runId} has spent ${money(spent)} of its budget of ${money(most)}${on === "" ? "" : `: ${on}`}. The next call would cost about ${money(next)}. Raise the budget, and retry the run.`,
+      { details: { spent, most, next, by } },
+    );
+    if (this.#scope.path !== "") throw error;
+    this.#engine.finish(failure(error, runId));
+    return false;
+  }
+
+  /** Near the limit, once for each limit in each life of the run. */
+  #warn({ spent, most }: { readonly spent: number; readonly most: number }): void {
+    const { warnAt = 0.8 * most } = this.options;
+    if (spent < warnAt || spent === 0 || this.#warned === most) return;
+    this.#warned = most;
+    const sums = { spent: money(spent), most: money(most) };
+    const { journal, options } = this.#engine;
+    logOf(this.#engine, this.#scope.path).warn(
+      `the budget is nearly used up: ${sums.spent} of ${sums.most}`,
+      sums,
+    );
+    options.watch.observer?.budget(sums);
+    if (journal.state.report !== null) return;
+    const value = encode({ budget: sums }, `report of run ${journal.runId}`);
+    const after = this.#engine.replay.delivered;
+    this.#engine.writeWithNext({ kind: "report.set", key: `${this.#path}/report`, after, value });
+  }
+}
+
+/** True when a call of this cost may be made. */
+export function fits(spent: number, next: number, most: number): boolean {
+  return spent < most && spent + next <= most;
+}
+
+function treeOf({ most, onLimit }: BudgetOptions, id: string): TreeBudget {
+  return { id, most, ...(onLimit === "fail" && { onLimit }) };
+}
+
+function questionOf({ spent, most, next }: OverBudget, label: string): string {
+  const about = next > 0 ? ` "${label}" would cost about ${money(next)}.` : ` It comes to "${label}".`;
+  return `The run has spent ${money(spent)} of its budget of ${money(most)}.${about} How much more may it spend? 0 ends it.`;
+}
+
+/** Without the digits that sums of fractions make up. */
+function money(amount: number): number {
+  return Number(amount.toPrecision(6));
+}
+
+function moreOf(value: unknown): number {
+  const { more } = Object(value) as { readonly more?: unknown };
+  return Number.isFinite(more) && (more as number) >= 0 ? (more as number) : 0;
+}
+
+const form = {
+  type: "object",
+  properties: { more: { type: "number", minimum: 0, title: "How much more may be spent; 0 ends the run" } },
+  required: ["more"],
+};
+
+const schema: StandardSchema = {
+  "~standard": {
+    version: 1,
+    vendor: "durable",
+    validate: (value): SchemaResult<unknown> => {
+      const { more } = Object(value) as { readonly more?: unknown };
+      const isRight = Number.isFinite(more) && (more as number) >= 0;
+      return isRight
+        ? { value: { more } }
+        : { issues: [{ message: "Answer { more: 5 }; { more: 0 } ends the run." }] };
+    },
+    jsonSchema: { input: () => form },
+  },
+};
+
+/** What an attempt has cost; `undefined` when that is not known. */
+export function costOfAttempt(usage: readonly Usage[] | undefined): number | undefined {
+  return usage?.reduce((sum, { cost = 0 }) => sum + cost, 0);
+}
+
+function invalid(message: string): DurableError {
+  return new DurableError("invalid-options", message);
+}

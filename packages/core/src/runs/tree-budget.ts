@@ -1,0 +1,59 @@
+/**
+ * The sums of budgets that a run and all runs below it share: a text of the storage for each.
+ *
+ * tree-budget.1. What a call is expected to cost is reserved before it begins. If its process dies, it counts as that.
+ * tree-budget.2. What was spent is counted before it is recorded, so that no crash between the two loses it.
+ * tree-budget.3. What a person has added counts once, whichever run tells of it, and how often.
+ */
+
+import { fits, type TreeLedger } from "../engine/budget.ts";
+import type { TreeBudget } from "../journal/entry.ts";
+import type { Host } from "./host.ts";
+import { TextStore } from "./window.ts";
+
+interface State {
+  spent: number;
+  /** What is reserved: the attempt, and what it is expected to cost, by call. */
+  held: Record<string, [token: string, cost: number]>;
+  raises: Record<string, number>;
+}
+
+/** A tree may wait for a person for a long time. */
+const keepMs = 366 * 86_400_000;
+
+export function treeLedger(host: Host): TreeLedger {
+  return {
+    take: async (tree, { id, token }, next, raises) => {
+      let taken = { spent: 0, most: 0, granted: false };
+      await change(host, tree, (state) => {
+        const [before, cost] = state.held[id] ?? [token, 0];
+        // An earlier life has begun the call, and how that ended is not known.
+        if (before !== token) state.spent += cost;
+        delete state.held[id];
+        Object.assign(state.raises, raises);
+        const { spent } = state;
+        const most = Object.values(state.raises).reduce((sum, more) => sum + more, tree.most);
+        taken = { spent, most, granted: fits(spent, next, most) };
+        if (taken.granted) state.held[id] = [token, next];
+      });
+      return taken;
+    },
+    settle: (tree, { id, token }, cost) =>
+      change(host, tree, (state) => {
+        const held = state.held[id];
+        // The reply to an earlier request was lost.
+        if (held === undefined || held[0] !== token) return;
+        delete state.held[id];
+        state.spent += cost === null ? 0 : cost;
+      }),
+  };
+}
+
+async function change(host: Host, { id }: TreeBudget, apply: (state: State) => void): Promise<void> {
+  const store = new TextStore(await host.storage(), host.world);
+  await store.update(`budget ${id}`, (text) => {
+    const state = (text === null ? { spent: 0, held: {}, raises: {} } : JSON.parse(text)) as State;
+    apply(state);
+    return { wait: 0, keepMs, text: JSON.stringify(state) };
+  });
+}
