@@ -9,7 +9,7 @@
  * Proven in test/names.test.ts.
  */
 
-import type { RetryOptions } from "@durable/core";
+import type { Budget, BudgetOptions, RetryOptions } from "@durable/core";
 import { assertOptions, fingerprint, type StepQuota } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
@@ -52,11 +52,16 @@ export interface ModelOptions {
    * that has a permit of the same quota it takes no second one.
    */
   readonly quota?: StepQuota | undefined;
+  /**
+   * What the run, or the branch, in which the model is called may spend: `durableBudget` of core, at its first call. In the work of a
+   * step it does nothing, because a step counts as one call.
+   */
+  readonly budget?: number | BudgetOptions | Budget | undefined;
 }
 
 /** A misspelt option would be ignored in silence. */
 export function checkedModelOptions(options: ModelOptions | undefined, where: string): ModelOptions {
-  assertOptions(options, "match onChange retry retryAfterPartial pace label quota", where);
+  assertOptions(options, "match onChange retry retryAfterPartial pace label quota budget", where);
   return options ?? {};
 }
 

@@ -14,6 +14,7 @@ import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";
 import {
+  durableBudget,
   DurableError,
   type Chunks,
   type Context,
@@ -64,18 +65,29 @@ function contextRecorder(ctx: Context): Recorder {
       ctx.step(name, work as (info: StepInfo) => unknown, {
         retry,
         label: call?.label,
-        ...limitsOf(call),
+        ...limitsOf(ctx, call),
         ...changeOf(ctx, call),
       }) as Promise<T>,
     stream: (name, producer, { retry, call }) =>
-      ctx.stream(name, producer, { retry, label: call?.label, ...limitsOf(call), ...changeOf(ctx, call) }),
+      ctx.stream(name, producer, {
+        retry,
+        label: call?.label,
+        ...limitsOf(ctx, call),
+        ...changeOf(ctx, call),
+      }),
   };
 }
 
 /** What limits a call of a model. */
-function limitsOf(call: Call | undefined): { quota?: StepQuota | undefined; estimate?: Estimate } {
+function limitsOf(
+  ctx: Context,
+  call: Call | undefined,
+): { quota?: StepQuota | undefined; estimate?: Estimate } {
   if (call === undefined) return {};
   const { model, params, options } = call;
+  const { budget } = options;
+  // One that `durableBudget` returned has been set.
+  if (budget !== undefined && !(typeof budget === "object" && "spent" in budget)) durableBudget(ctx, budget);
   return { quota: options.quota, estimate: () => estimateOf(model, params) };
 }
 
@@ -120,11 +132,12 @@ class JournalRecorder implements Recorder {
     { retry, signal, call }: RecorderOptions,
     once: (key: string) => Promise<T>,
   ): Promise<T> {
-    if (call?.options.quota !== undefined)
-      throw new DurableError(
-        "invalid-options",
-        `"${name}" of journal ${this.#journal.id} has a quota, which needs a workflow. Call the model in a workflow, or leave \`quota\` out.`,
-      );
+    for (const option of ["quota", "budget"] as const)
+      if (call?.options[option] !== undefined)
+        throw new DurableError(
+          "invalid-options",
+          `"${name}" of journal ${this.#journal.id} has a ${option}, which needs a workflow. Call the model in a workflow, or leave \`${option}\` out.`,
+        );
     const policy = retryPolicy(retry, `"${name}" of journal ${this.#journal.id}`);
     const { key, release } = this.#claim(name);
     for (let attempt = 1; ; attempt++) {

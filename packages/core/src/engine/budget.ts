@@ -115,10 +115,12 @@ export class Budgets {
   }
 
   /** The same options, given again, are the same budget. */
-  add(scope: Scope, options: BudgetOptions, tree?: TreeBudget): Budget {
+  add(scope: Scope, given: number | BudgetOptions, tree?: TreeBudget): Budget {
     const budgets = this.#byScope.get(scope) ?? [];
-    const same = budgets.find((one) => one.options === options);
+    const isSame = ({ options }: ScopeBudget): boolean => options === given || options.most === given;
+    const same = budgets.find(isSame);
     if (same !== undefined) return same;
+    const options = typeof given === "number" ? { most: given } : given;
     const budget = new ScopeBudget(this.#engine, scope, { options, tree, order: budgets.length + 1 });
     this.#byScope.set(scope, [...budgets, budget]);
     return budget;

@@ -63,8 +63,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
   };
   // The overloads of Context are checked at its interface; inside, values are unknown.
   const context = {
-    [budgeted]: (options: number | BudgetOptions) =>
-      engine.budgets.add(scope, typeof options === "number" ? { most: options } : options),
+    [budgeted]: (options: number | BudgetOptions) => engine.budgets.add(scope, options),
     runId: engine.journal.runId,
     version: parts.version,
     get signal() {

@@ -18,7 +18,9 @@ describe("one log that cannot be read", () => {
     const reader = remote(bucket, { now: 5_000 }, warnings);
     for (const query of [{}, { dueAt: 5_000 }, { status: "running" }, {}] as const) {
       const { runs } = await reader.list(query);
-      expect(runs.map(({ locator }) => locator).toSorted()).toEqual(good.map(({ locator }) => locator));
+      expect(runs.map(({ locator }) => locator).toSorted()).toEqual(
+        good.map(({ locator }) => locator).toSorted(),
+      );
     }
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain(key);
