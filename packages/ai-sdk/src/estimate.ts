@@ -21,7 +21,7 @@ export function estimateOf({ modelId, provider }: ModelId, params: Params): Usag
   };
 }
 
-/** Characters of all texts. What a file costs is not known by its bytes, so they do not count. */
+/** Characters of all texts. The bytes of a file do not say how many tokens it makes, so they do not count. */
 function lengthOf(value: unknown, depth = 0): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null || depth > 12 || ArrayBuffer.isView(value)) return 0;

@@ -119,7 +119,7 @@ describe("a quota", () => {
       return [name, ...sums, Object.keys(calls).length];
     });
     // One request of the tool has the tokens of both answers in it, because they are metered for its step.
-    expect(texts.toSorted()).toEqual([
+    expect(texts.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1))).toEqual([
       ["quota openai", 1, 30, 0],
       ["quota search", 1, 15, 0],
     ]);

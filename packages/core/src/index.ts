@@ -9,7 +9,7 @@ export { createWorker } from "./worker/worker.ts";
 export type { Worker, WorkerOptions } from "./worker/worker.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext, currentStep, durableBudget } from "./engine/create-context.ts";
-export type { Budget, BudgetOptions } from "./engine/budget.ts";
+export type { Budget, BudgetOptions } from "./engine/budgeting.ts";
 export type { Branch, Context, ParallelOptions, StepOptions, SuspendOptions } from "./engine/context.ts";
 export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
 export { Journal } from "./standalone/journal.ts";

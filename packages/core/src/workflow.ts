@@ -1,7 +1,7 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
-import { checkedBudget, type BudgetOptions } from "./engine/budget.ts";
+import { checkedBudget, type BudgetOptions } from "./engine/budgeting.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
 import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/tree.ts";

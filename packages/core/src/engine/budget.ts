@@ -1,9 +1,9 @@
 /**
- * What a run, a branch, or a run with all runs below it may spend.
+ * Budgets: how much a run, a branch, or a run with all runs below it may spend.
  *
- * budget.1. Only a call without a record is checked, before each of its attempts. What is replayed, reused or inherited costs
+ * budget.1. Only a call without a record is checked, before each of its attempts. Replayed, reused and inherited work costs
  *     nothing.
- * budget.2. What was spent is read from the journal: the run's own work, every attempt. A call whose usage is not known counts as
+ * budget.2. Sums are read from the journal: the run's own work, every attempt. A call whose usage is not known counts as
  *     it was estimated. So every life of the run comes to the same sum.
  * budget.3. Calls at the limit share one question. It belongs to the budget, and not to the code, which asks for nothing.
  * budget.4. A call that has begun goes on. So the limit is passed by the calls that are under way at most; a step counts as one
@@ -16,99 +16,28 @@ import { isWithin } from "../journal/keys.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import { DurableError, show } from "../values/errors.ts";
-import { assertOptions } from "../values/options.ts";
-import type { SchemaResult, StandardSchema } from "../values/schema.ts";
-import type { Usage } from "../values/usage.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { suspend } from "./calls/suspend.ts";
 import { logOf } from "./log.ts";
 import type { Scope } from "./scope.ts";
 import { failure } from "./stop.ts";
-
-/** What may be spent, in the currency of the `prices` of the app, and what happens then. */
-export interface BudgetOptions {
-  readonly most: number;
-  /**
-   * Before a call that would pass the limit: `suspend` (the default) asks a person, who raises it or ends the run; `fail` ends the
-   * run, or in a branch the call, with code `over-budget`; a function returns the new limit, or `false` to fail.
-   */
-  readonly onLimit?:
-    | "suspend"
-    | "fail"
-    | ((over: OverBudget) => number | false | Promise<number | false>)
-    | undefined;
-  /** From what sum on the hook `onBudget` is called, a line is logged, and a run without a report gets one; 80 % by default. */
-  readonly warnAt?: number | undefined;
-  /** All runs below this one, children and spawned ones, spend from it, too. Needs a storage that keeps limits. */
-  readonly tree?: boolean | undefined;
-}
-
-/** A budget that the next call would pass. */
-export interface OverBudget {
-  readonly runId: string;
-  readonly spent: number;
-  readonly most: number;
-  /** What the next call costs, about; 0 when nothing is known about it. */
-  readonly next: number;
-  /** For what the run itself has spent most. */
-  readonly by: readonly { readonly label: string; readonly model: string; readonly cost: number }[];
-}
-
-/** The budget of a run, or of a branch of it: what `durableBudget` returns. */
-export interface Budget {
-  /** What was spent so far, with what is not known as it was estimated. */
-  readonly spent: number;
-  /** The limit, with what was added to it. */
-  readonly most: number;
-}
-
-/** The sums of the budgets of trees, over all processes. */
-export interface TreeLedger {
-  /** Reserves `next` for a call, unless that would pass the limit. `raises` are what people have added, by wait. */
-  take(
-    tree: TreeBudget,
-    call: TreeCall,
-    next: number,
-    raises: Readonly<Record<string, number>>,
-  ): Promise<{ readonly spent: number; readonly most: number; readonly granted: boolean }>;
-  /** The call has cost this; `null` when it was not made. */
-  settle(tree: TreeBudget, call: TreeCall, cost: number | null): Promise<void>;
-}
-
-/** One attempt of a call: `token` tells it from an attempt that another life has begun. */
-export interface TreeCall {
-  readonly id: string;
-  readonly token: string;
-}
-
-/** A call that is checked. */
-export interface Checked {
-  readonly key: string;
-  /** For people: what it does. */
-  readonly label: string;
-  readonly token: string;
-  /** Checks it again, now or at a time. */
-  again(at: number): void;
-}
-
-export function checkedBudget(given: number | BudgetOptions, where: string): BudgetOptions {
-  const budget = typeof given === "number" ? { most: given } : given;
-  assertOptions(budget, "most onLimit warnAt tree", `The budget of ${where}`);
-  const { most, onLimit = "suspend", warnAt = 0 } = budget;
-  const isAmount = (one: unknown): boolean => Number.isFinite(one) && (one as number) >= 0;
-  if (!isAmount(most) || !isAmount(warnAt))
-    throw invalid(`The budget of ${where} is ${show(budget)}. Pass what may be spent: { most: 5 }.`);
-  if (onLimit !== "suspend" && onLimit !== "fail" && typeof onLimit !== "function")
-    throw invalid(
-      `The budget of ${where} has onLimit ${show(onLimit)}. Use "suspend", "fail" or a function.`,
-    );
-  return budget;
-}
+import {
+  answerSchema,
+  fits,
+  invalid,
+  moreOf,
+  type Budget,
+  type BudgetOptions,
+  type BudgetsOfRun,
+  type Checked,
+  type OverBudget,
+  type ScopeBudget,
+} from "./budgeting.ts";
 
 /** The budgets of one execution, by scope. */
-export class Budgets {
+export class Budgets implements BudgetsOfRun {
   readonly #engine: CallEngine;
-  readonly #byScope = new Map<Scope, ScopeBudget[]>();
+  readonly #byScope = new Map<Scope, OwnBudget[]>();
 
   constructor(engine: CallEngine) {
     this.#engine = engine;
@@ -117,25 +46,25 @@ export class Budgets {
   /** The same options, given again, are the same budget. */
   add(scope: Scope, given: number | BudgetOptions, tree?: TreeBudget): Budget {
     const budgets = this.#byScope.get(scope) ?? [];
-    const isSame = ({ options }: ScopeBudget): boolean => options === given || options.most === given;
+    const isSame = ({ options }: OwnBudget): boolean => options === given || options.most === given;
     const same = budgets.find(isSame);
     if (same !== undefined) return same;
     const options = typeof given === "number" ? { most: given } : given;
-    const budget = new ScopeBudget(this.#engine, scope, { options, tree, order: budgets.length + 1 });
+    const budget = new OwnBudget(this.#engine, scope, { options, tree, order: budgets.length + 1 });
     this.#byScope.set(scope, [...budgets, budget]);
     return budget;
   }
 
-  /** Those that a call in this scope spends from. Budgets of trees come last, because they reserve. */
-  over(scope: Scope): ScopeBudget[] {
+  /** The budgets that a call in this scope spends from. Budgets of trees come last, because they reserve. */
+  over(scope: Scope): OwnBudget[] {
     if (this.#byScope.size === 0) return [];
-    const found: ScopeBudget[] = [];
+    const found: OwnBudget[] = [];
     for (let at: Scope | null = scope; at !== null; at = at.parent)
       found.push(...(this.#byScope.get(at) ?? []));
     return found.toSorted((a, b) => Number(a.tree !== null) - Number(b.tree !== null));
   }
 
-  /** Those that runs below a call in this scope spend from. */
+  /** The budgets that runs below a call in this scope spend from. */
   trees(scope: Scope): TreeBudget[] {
     return this.over(scope).flatMap(({ tree }) => tree ?? []);
   }
@@ -152,7 +81,7 @@ export class Budgets {
 /** The most rows that a question shows. */
 const shownRows = 5;
 
-/** A run of a tree that asks looks by itself whether an answer to another one has made room. */
+/** A run of a tree that asks checks by itself whether an answer to another one has made room. */
 const [soonestMs, latestMs] = [120_000, 3_600_000];
 
 /** What is asked, and the calls that wait for the answer. */
@@ -161,14 +90,14 @@ interface Question {
   readonly waiting: Set<Checked>;
 }
 
-class ScopeBudget implements Budget {
+class OwnBudget implements ScopeBudget {
   readonly options: BudgetOptions;
   readonly tree: TreeBudget | null;
   readonly #engine: CallEngine;
   readonly #scope: Scope;
   readonly #path: string;
   readonly #name: string;
-  /** Entries that were looked at, and what they say. */
+  /** Entries that were read, and what they say. */
   #seen = 0;
   #assumed = 0;
   #used = 0;
@@ -298,7 +227,7 @@ class ScopeBudget implements Budget {
       }
       if (!this.#isQuestion(entry.key)) continue;
       if (/\.(resolved|closed|expired)$/.test(entry.kind)) this.#asked += 1;
-      // What was added for another run is not added for its fork.
+      // The answer to another run adds nothing to its fork.
       if (entry.kind !== "suspend.resolved" || entry.seq <= base) continue;
       const more =
         entry.rejects === true ? 0 : moreOf(decode(replay.answer(entry), `answer to ${entry.key}`));
@@ -353,7 +282,11 @@ class ScopeBudget implements Budget {
       spent: money(over.spent),
       next: money(over.next),
     };
-    const asked = suspend(this.#engine, { scope, name: this.#name, own: true }, { note, schema });
+    const asked = suspend(
+      this.#engine,
+      { scope, name: this.#name, own: true },
+      { note, schema: answerSchema },
+    );
     const answered = (): void => {
       this.#question = null;
       for (const call of question.waiting) call.again(0);
@@ -403,11 +336,6 @@ class ScopeBudget implements Budget {
   }
 }
 
-/** True when a call of this cost may be made. */
-export function fits(spent: number, next: number, most: number): boolean {
-  return spent < most && spent + next <= most;
-}
-
 function treeOf({ most, onLimit }: BudgetOptions, id: string): TreeBudget {
   return { id, most, ...(onLimit === "fail" && { onLimit }) };
 }
@@ -420,39 +348,4 @@ function questionOf({ spent, most, next }: OverBudget, label: string): string {
 /** Without the digits that sums of fractions make up. */
 function money(amount: number): number {
   return Number(amount.toPrecision(6));
-}
-
-function moreOf(value: unknown): number {
-  const { more } = Object(value) as { readonly more?: unknown };
-  return Number.isFinite(more) && (more as number) >= 0 ? (more as number) : 0;
-}
-
-const form = {
-  type: "object",
-  properties: { more: { type: "number", minimum: 0, title: "How much more may be spent; 0 ends the run" } },
-  required: ["more"],
-};
-
-const schema: StandardSchema = {
-  "~standard": {
-    version: 1,
-    vendor: "durable",
-    validate: (value): SchemaResult<unknown> => {
-      const { more } = Object(value) as { readonly more?: unknown };
-      const isRight = Number.isFinite(more) && (more as number) >= 0;
-      return isRight
-        ? { value: { more } }
-        : { issues: [{ message: "Answer { more: 5 }; { more: 0 } ends the run." }] };
-    },
-    jsonSchema: { input: () => form },
-  },
-};
-
-/** What an attempt has cost; `undefined` when that is not known. */
-export function costOfAttempt(usage: readonly Usage[] | undefined): number | undefined {
-  return usage?.reduce((sum, { cost = 0 }) => sum + cost, 0);
-}
-
-function invalid(message: string): DurableError {
-  return new DurableError("invalid-options", message);
 }

@@ -14,7 +14,7 @@ import type {
   MapOptions,
   ParallelOptions,
 } from "./context.ts";
-import { checkedBudget, type Budget, type BudgetOptions } from "./budget.ts";
+import { checkedBudget, type Budget, type BudgetOptions } from "./budgeting.ts";
 import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";

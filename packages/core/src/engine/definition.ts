@@ -3,7 +3,7 @@
 import type { Duration } from "../values/duration.ts";
 import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
-import type { BudgetOptions } from "./budget.ts";
+import type { BudgetOptions } from "./budgeting.ts";
 import type { RetryOptions } from "./calls/retry.ts";
 import type { Usage } from "../values/usage.ts";
 
@@ -171,7 +171,7 @@ export interface PermitRequest {
   readonly isOver: () => boolean;
 }
 
-/** Waits for a permit. `null` when the call need not wait any longer; a number when it is to ask again in so many milliseconds. */
+/** Waits for a permit. `null` when the call need not wait any longer; a number of milliseconds when it is to ask again later. */
 export type Permits = (request: PermitRequest) => Promise<Permit | number | null>;
 
 /** What is known about an attempt that began and whose end was not recorded. */

@@ -11,7 +11,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Defaults, Permits } from "./definition.ts";
-import type { TreeLedger } from "./budget.ts";
+import type { TreeLedger } from "./budgeting.ts";
 import type { Children } from "./child-runs.ts";
 import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";

@@ -121,15 +121,10 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { first } = journal;
-    const { version } = first;
-    const { messages, budget } = definition;
-    const { code } = engine.ending;
-    if (budget !== undefined) engine.budgets.add(code, budget);
-    for (const tree of (first.kind !== "run.forked" && first.budgets) || [])
-      engine.budgets.add(code, { most: tree.most, onLimit: tree.onLimit }, tree);
-    const parts = { engine, version, messages, owner, tagNames: tagNamesOf(journal) };
-    const context = createContext({ ...parts, continueAs, fail }, code);
+    addBudgets(engine, definition);
+    const about = { version: journal.first.version, messages: definition.messages };
+    const parts = { engine, ...about, owner, tagNames: tagNamesOf(journal) };
+    const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });
@@ -262,6 +257,14 @@ export class Execution implements Parked {
     };
     this.#host.background(`run ${this.journal.runId}`, again());
   }
+}
+
+/** The budget of the workflow, and those of runs above it. */
+function addBudgets({ budgets, ending, journal: { first } }: Engine, { budget }: Definition): void {
+  if (budget !== undefined) budgets.add(ending.code, budget);
+  if (first.kind === "run.forked") return;
+  for (const tree of first.budgets ?? [])
+    budgets.add(ending.code, { most: tree.most, onLimit: tree.onLimit }, tree);
 }
 
 /** The names of the tags that the run or its chapter began with. */

@@ -184,7 +184,7 @@ class QuotaUse {
           delete state.calls[this.#id];
           if (slowMs !== null) state.rest = Math.max(state.rest, now + slowMs);
           if (usage === undefined) return 0;
-          // What is not known counts as it was reserved.
+          // An unknown cost counts as it was reserved.
           const used = [tokensOf(usage), costOfAll(usage) ?? amounts[2]] as const;
           state.means = state.means.map((mean, n) => mixed(mean, used[n] as number)) as State["means"];
           const more = used.map((amount, n) => amount - (amounts[n + 1] as number));

@@ -1,12 +1,12 @@
 /**
  * The sums of budgets that a run and all runs below it share: a text of the storage for each.
  *
- * tree-budget.1. What a call is expected to cost is reserved before it begins. If its process dies, it counts as that.
- * tree-budget.2. What was spent is counted before it is recorded, so that no crash between the two loses it.
- * tree-budget.3. What a person has added counts once, whichever run tells of it, and how often.
+ * tree-budget.1. The expected cost of a call is reserved before it begins. If its process dies, it counts as that.
+ * tree-budget.2. The cost of a call is counted before it is recorded, so that no crash between the two loses it.
+ * tree-budget.3. An amount that a person has added counts once, whichever run tells of it, and how often.
  */
 
-import { fits, type TreeLedger } from "../engine/budget.ts";
+import { fits, type TreeLedger } from "../engine/budgeting.ts";
 import type { TreeBudget } from "../journal/entry.ts";
 import type { Host } from "./host.ts";
 import { TextStore } from "./window.ts";

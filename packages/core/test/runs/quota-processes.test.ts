@@ -48,7 +48,7 @@ it(
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const storage = new SqliteStorage(temp.path);
     onTestFinished(() => storage.close());
-    const flow = durable("ask", async (_, __: number) => {});
+    const flow = durable("ask", (_ctx, n: number) => n);
     const app = createApp({ workflows: [flow], storage, bind: false });
     const ids = numbered("r", runs);
     for (const [n, id] of ids.entries()) await app.start("ask", n, { id, drive: false });

@@ -13,12 +13,12 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
-import { knownCost, Meter, type Usage } from "../../values/usage.ts";
+import { Meter, type Usage } from "../../values/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
-import type { Estimate, Permit, QuotaRun, StepQuota } from "../definition.ts";
-import { costOfAttempt, type Budgets } from "../budget.ts";
+import { Clearance, quotaRunOf, type Limited } from "./clearance.ts";
+import type { Estimate, Permit, StepQuota } from "../definition.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import { sourceOf } from "../renames.ts";
@@ -57,16 +57,11 @@ interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope" | "entered" 
   perform(info: Info, attempted: Attempted): Promise<Fact<Json>>;
 }
 
-export interface AttemptParts {
+export interface AttemptParts extends Limited {
   readonly policy: RetryPolicy;
   readonly timeoutMs: number | null;
   readonly input: string | null;
-  readonly quota: StepQuota | undefined;
-  readonly estimate: Estimate | undefined;
-  readonly budget: false | undefined;
 }
-
-type Budgeted = ReturnType<Budgets["over"]>;
 
 /** The fields of every entry about an attempt. */
 export interface Attempted {
@@ -86,18 +81,14 @@ export class Attempts {
   readonly #parts: AttemptParts;
   /** Runs work in the async context of its call. Not kept for a recorded call, because replay must be quick. */
   readonly #inContext: InContext | null;
-  #permit: Permit | null = null;
-  /** The next attempt may start: the service and the budgets let it. */
-  #isCleared = false;
-  /** The budgets that the next attempt, or the one under way, spends from, and what it is expected to cost. */
-  #budgeted: { readonly budgets: Budgeted; readonly token: string; readonly next: number | null } | null =
-    null;
+  readonly #clearance: Clearance;
 
   constructor(engine: CallEngine, call: AttemptedCall, parts: AttemptParts) {
     this.#inContext = engine.replay.record(call.key)?.settled === true ? null : snapshot();
     this.#engine = engine;
     this.#call = call;
     this.#parts = parts;
+    this.#clearance = new Clearance(engine, call, parts);
   }
 
   /** The journal has no outcome: the next attempt is prepared, now or when its time has come. */
@@ -112,86 +103,20 @@ export class Attempts {
 
   /** True when the next attempt may start. Otherwise `due` is called once it may. */
   ready(): boolean {
-    const { quota, budget } = this.#parts;
-    if (this.#isCleared) return true;
-    const budgets = budget === false ? [] : this.#engine.budgets.over(this.#call.scope);
-    if (quota === undefined && budgets.length === 0) return true;
-    this.inBackground(this.#clear(quota, budgets));
+    const asked = this.#clearance.ask();
+    if (asked === null) return true;
+    // A branch may handle that its budget is used up.
+    const failed = (error: unknown): void =>
+      DurableError.is(error, "over-budget")
+        ? this.#failed(this.attempted(this.#failures + 1), error)
+        : this.#engine.block(error as DurableError);
+    this.inBackground(asked.catch(failed));
     return false;
-  }
-
-  /** Waits for the permit of the next attempt, then asks the budgets. That the call waits is not recorded. */
-  async #clear(quota: StepQuota | undefined, budgets: Budgeted): Promise<void> {
-    try {
-      if (quota !== undefined && !(await this.#permitted(quota))) return;
-      if (!(await this.#affordable(budgets))) {
-        await this.#permit?.giveBack().catch(() => {});
-        this.#permit = null;
-        return;
-      }
-      this.#isCleared = true;
-      // Work starts when the loop comes to it.
-      this.#call.waitUntil(0);
-    } catch (error) {
-      await this.#permit?.giveBack().catch(() => {});
-      this.#permit = null;
-      // A branch may handle that its budget is used up.
-      if (DurableError.is(error, "over-budget")) this.#failed(this.attempted(this.#failures + 1), error);
-      else this.#engine.block(error as DurableError);
-    }
-  }
-
-  async #permitted(quota: StepQuota): Promise<boolean> {
-    const { options, world } = this.#engine;
-    const { where, scope } = this.#call;
-    const { estimate } = this.#parts;
-    const isOver = (): boolean => scope.closed || !this.#engine.mayStart;
-    const permit = await options.permits({ quota, run: quotaRunOf(this.#engine), where, estimate, isOver });
-    if (typeof permit === "number") this.#call.waitUntil(world.now() + permit);
-    if (permit === null || typeof permit === "number") return false;
-    this.#permit = permit;
-    return true;
-  }
-
-  /** Asks each budget; if one refuses, what others have reserved is given back. */
-  async #affordable(budgets: Budgeted): Promise<boolean> {
-    if (budgets.length === 0) return true;
-    const { estimate } = this.#parts;
-    const { key, where, entered } = this.#call;
-    const { prices } = this.#engine.journal;
-    const usage = typeof estimate === "function" ? estimate() : estimate;
-    const next = usage === undefined ? 0 : knownCost(usage, prices, `The ${where}`);
-    const token = this.#engine.world.id();
-    const again = (at: number): void => this.#call.waitUntil(at);
-    const label = entered.asked?.label ?? key;
-    const asked: Budgeted[number][] = [];
-    for (const budget of budgets) {
-      if (await budget.admit({ key, label, token, again }, next)) {
-        asked.push(budget);
-        continue;
-      }
-      for (const one of asked) await one.settle({ key, token }, null);
-      return false;
-    }
-    this.#budgeted = { budgets, token, next: usage === undefined ? null : next };
-    return true;
-  }
-
-  /** What the attempt has cost, told to the budgets before it is recorded; and what is noted if that is not known. */
-  async #spent(info: Info): Promise<{ readonly assumed?: number }> {
-    if (this.#budgeted === null) return {};
-    const { budgets, token, next } = this.#budgeted;
-    this.#budgeted = null;
-    const cost = info.used?.usage === undefined ? undefined : costOfAttempt(info.used.usage);
-    for (const budget of budgets) await budget.settle({ key: this.#call.key, token }, cost ?? next ?? 0);
-    return cost === undefined && next !== null && next > 0 ? { assumed: next } : {};
   }
 
   /** The permit that the work needs is settled with what the attempt has used. */
   start(attempt: number): void {
-    const permit = this.#permit;
-    this.#permit = null;
-    this.#isCleared = false;
+    const permit = this.#clearance.take();
     const ended = this.#attempt(attempt);
     // If it cannot be settled now, it ends by its time.
     const settled = ({ used, thrown }: Ended): Promise<void> =>
@@ -247,12 +172,12 @@ export class Attempts {
         ? this.#performed(info, attempted)
         : this.#bounded(info, attempted, timeoutMs));
       if (timeoutMs === null) info.leave();
-      const assumed = this.#budgeted === null ? {} : await this.#spent(info);
+      const assumed = this.#clearance.isPaid ? await this.#clearance.spent(info.used?.usage) : {};
       this.#engine.write({ ...fact, ...info.used, ...assumed, ...this.#known(info) });
     } catch (thrown) {
       if (timeoutMs === null) info.leave();
       failed = thrown;
-      const assumed = this.#budgeted === null ? {} : await this.#spent(info);
+      const assumed = this.#clearance.isPaid ? await this.#clearance.spent(info.used?.usage) : {};
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used, ...assumed }, thrown);
     }
@@ -341,11 +266,6 @@ interface Ended {
   readonly used: Info["used"];
   /** What it failed with; `undefined` when it did not. */
   readonly thrown: unknown;
-}
-
-function quotaRunOf({ journal }: Pick<CallEngine, "journal">): QuotaRun {
-  const { runId, workflow, tags = {}, scope } = journal.state.summary;
-  return { runId, workflow, tags, scope };
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Owner } from "../../ports/async-context.ts";
 import type { World } from "../../ports/world.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Defaults, ByContent, Permits } from "../definition.ts";
-import type { Budgets, TreeLedger } from "../budget.ts";
+import type { BudgetsOfRun, TreeLedger } from "../budgeting.ts";
 import type { Children } from "../child-runs.ts";
 import type { Watch } from "../hooks.ts";
 import type { Shows } from "../stop.ts";
@@ -37,7 +37,7 @@ export interface CallEngine {
   readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close" | "take" | "putBack">;
   /** Streams whose first chunks are gathered: they are written before any other fact. */
   readonly unwritten: Set<() => void>;
-  readonly budgets: Budgets;
+  readonly budgets: BudgetsOfRun;
   /** How calls are undone, by key. */
   readonly undoables: Map<string, Undoable>;
   readonly options: {
