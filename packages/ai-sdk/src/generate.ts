@@ -7,6 +7,7 @@ import { abortAgain } from "./abort.ts";
 import { abortOf, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { questionField, recordedQuestion } from "./on-change.ts";
+import { keepPrompt } from "./prompt.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";
 import { noteCalls } from "./traps.ts";
@@ -21,6 +22,7 @@ export async function recordCall(
   const attempts = new Attempts(call, recorder.keepsFailures);
   const work = (info: StepInfo): Promise<object> =>
     attempts.of(info.signal, async () => {
+      keepPrompt(info, call);
       const given = await invoke(anySignal(info.signal, signal));
       const result = completed(call, info, given);
       meter(info, call.model, result);

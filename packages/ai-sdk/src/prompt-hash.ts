@@ -24,6 +24,18 @@ const talks: Said[][] = [];
 const mostTalks = 8;
 
 export function promptHash(prompt: readonly unknown[]): string {
+  return talkOf(prompt)[prompt.length - 1]?.hash ?? "";
+}
+
+/** For each message the hash of the prompt up to it. */
+export function promptHashes(prompt: readonly unknown[]): string[] {
+  return talkOf(prompt)
+    .slice(0, prompt.length)
+    .map(({ hash }) => hash);
+}
+
+/** A talk that begins with the prompt. */
+function talkOf(prompt: readonly unknown[]): readonly Said[] {
   let known: Said[] = [];
   let common = 0;
   for (const talk of talks.toReversed()) {
@@ -43,7 +55,7 @@ export function promptHash(prompt: readonly unknown[]): string {
   if (at !== -1) talks.splice(at, 1);
   talks.push(talk);
   if (talks.length > mostTalks) talks.shift();
-  return talk[prompt.length - 1]?.hash ?? "";
+  return talk;
 }
 
 function commonLength(talk: readonly Said[], prompt: readonly unknown[]): number {

@@ -20,6 +20,7 @@ import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
 import { recordedQuestion } from "./on-change.ts";
 import { plain } from "./plain-data.ts";
+import { keepPrompt } from "./prompt.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";
 
@@ -79,6 +80,7 @@ class Recording {
     if (this.#output.shown)
       throw final(new Error("A stream cannot restart after its caller has received parts."));
     this.#output.attempt();
+    keepPrompt(info, this.#call);
     const startedAt = Date.now();
     const now = (): number => Date.now() - startedAt;
     const opened = yield* this.#opened(info);

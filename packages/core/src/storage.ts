@@ -28,6 +28,7 @@ export { toMs } from "./values/duration.ts";
 export { spentOf, sumSpent, type SpentRow } from "./values/usage.ts";
 export { assertOptions } from "./values/options.ts";
 export { isWeak } from "./values/secret.ts";
+export type { Asking, KeepsPrompt, MakePrompt, PromptRecord, PromptSettings } from "./journal/prompt.ts";
 export { fingerprint } from "./values/codec/fingerprint.ts";
 export {
   pageSize,

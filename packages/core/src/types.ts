@@ -42,6 +42,6 @@ export type {
   StepQuota,
 } from "./engine/definition.ts";
 export type { FlowStart } from "./runs/create.ts";
-export type { HostOptions } from "./runs/host.ts";
+export type { HostOptions, RecordedMore } from "./runs/host.ts";
 export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult } from "./values/schema.ts";
 export type { SecretValue } from "./values/secret.ts";

@@ -23,6 +23,11 @@ export function guard(_release: () => Promise<void>): () => void {
 /** Parked runs are not kept in memory, because on these platforms no promise outlives its request. */
 export const warmRuns = 0;
 
+/** Prompts are kept only by an app that says so. */
+export function keepsPrompts(): boolean | undefined {
+  return undefined;
+}
+
 /** No process can be shown to be dead here. */
 export const thisProcess = "";
 export function isDead(_recorded: string): boolean {

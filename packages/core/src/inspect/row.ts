@@ -61,6 +61,8 @@ export interface RowView {
   readonly value?: unknown;
   /** The error, once the call has failed. */
   readonly error?: unknown;
+  /** True when what was asked of a model is recorded: `promptOf(entries, key)`. */
+  readonly prompt?: true;
   /** For streams: when the first chunk came, and how many there are. */
   readonly firstAt?: number;
   readonly chunks?: number;
@@ -139,6 +141,7 @@ export function learnDoing(row: Draft, { attempt, since, words }: Doing): void {
 export function learn(row: Draft, entry: CallEntry): void {
   row.startedAt = Math.min(row.startedAt, startOf(entry));
   if ("usage" in entry && entry.usage !== undefined) row.usage.push(...entry.usage);
+  if ("prompt" in entry && entry.prompt !== undefined) row.prompt = true;
   if (isSettlement(entry)) return settle(row, entry);
   switch (entry.kind) {
     case "step.started":

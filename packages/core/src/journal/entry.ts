@@ -56,7 +56,7 @@ interface Called {
   readonly inserted?: true;
 }
 
-interface Attempted extends Called {
+interface Attempted<V> extends Called {
   readonly startedAt: number;
   readonly attempt: number;
   /** Fingerprint of the declared input. */
@@ -72,6 +72,8 @@ interface Attempted extends Called {
    * fingerprint of the source text of the work. A rename is known by it.
    */
   readonly work?: string;
+  /** What was asked of a model: only where the app keeps prompts. */
+  readonly prompt?: V;
 }
 
 /** The parent of a child run, and the call there that receives its end. */
@@ -221,15 +223,15 @@ export type Fact<V> =
       /** The step is undone when the run fails or is cancelled. */
       readonly compensate?: true;
     } & Called)
-  | ({ readonly kind: "step.completed"; readonly value: V } & Attempted)
-  | ({ readonly kind: "step.failed"; readonly error: V } & Attempted)
+  | ({ readonly kind: "step.completed"; readonly value: V } & Attempted<V>)
+  | ({ readonly kind: "step.failed"; readonly error: V } & Attempted<V>)
   | ({
       readonly kind: "attempt.failed";
       readonly error: V;
       readonly retryAt: number;
       /** Set when it was an attempt of a stream. */
       readonly stream?: true;
-    } & Attempted)
+    } & Attempted<V>)
   /** Some chunks of one attempt: `from` is the index of the first; indices have no gaps. */
   | ({
       readonly kind: "stream.chunks";
@@ -244,8 +246,8 @@ export type Fact<V> =
       readonly value?: V;
       /** When the first chunk came. */
       readonly firstAt?: number;
-    } & Attempted)
-  | ({ readonly kind: "stream.failed"; readonly error: V } & Attempted)
+    } & Attempted<V>)
+  | ({ readonly kind: "stream.failed"; readonly error: V } & Attempted<V>)
   | ({
       readonly kind: "child.opened";
       readonly child: string;

@@ -53,6 +53,8 @@ export interface JournalOptions {
   readonly known?: KnownAncestors | undefined;
   /** What models cost, for what is used from now on. */
   readonly prices?: Prices | undefined;
+  /** Keeps what is asked of models from now on. */
+  readonly prompts?: boolean | undefined;
 }
 
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
@@ -73,6 +75,7 @@ export class RunJournal {
   /** The id of the writer; a new one each time a journal is opened. */
   readonly driver: string;
   readonly prices: Prices | undefined;
+  readonly prompts: boolean | undefined;
   state = new RunState();
   /** All entries of the chapter that a workflow may see: inherited ones, then the run's own. */
   entries: Entry[] = [];
@@ -109,7 +112,7 @@ export class RunJournal {
   lost = false;
 
   /** A journal that is not read yet. */
-  constructor(locator: string, { storage, world, cipher, chapter, known, prices }: JournalOptions) {
+  constructor(locator: string, { storage, world, cipher, chapter, known, prices, prompts }: JournalOptions) {
     this.locator = locator;
     this.#chapter = chapter;
     this.#storage = storage;
@@ -119,6 +122,7 @@ export class RunJournal {
     this.#chain = this.#envelope.chain();
     this.#world = world;
     this.prices = prices;
+    this.prompts = prompts;
     this.driver = world.id().slice(0, 12);
   }
 

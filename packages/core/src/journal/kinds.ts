@@ -118,7 +118,7 @@ export function valueFields({ kind }: Fact<unknown>): readonly string[] {
 
 // A step's input is a fingerprint, a run's is a value.
 const runValues = ["input", "output", "error", "reason", "messages", "report"];
-const callValues = ["value", "error", "chunks", "note", "issues"];
+const callValues = ["value", "error", "chunks", "note", "issues", "prompt"];
 
 /** The first entry of a run or of a chapter. */
 export type Beginning<V = Json> = Extract<Entry<V>, { kind: "run.started" | "run.forked" | "run.continued" }>;

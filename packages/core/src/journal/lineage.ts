@@ -164,12 +164,12 @@ function applyEdits(view: Entry[], forked: Entry & { kind: "run.forked" }, cuts:
 /** The settlement of a call of the given kind, with the edited value. */
 function editedEntry(
   { key, value }: Edit<Json>,
-  place: { after: number; at: number; seq: number; outside: boolean; wait?: string },
+  place: { after: number; at: number; seq: number; outside: boolean; wait?: string; prompt?: Json },
   kind: string,
 ): Entry {
-  const { after, at, seq, outside, wait } = place;
+  const { after, at, seq, outside, wait, prompt } = place;
   const called = { key, value, after, at, seq, outside };
-  const attempted = { ...called, attempt: 1, startedAt: at };
+  const attempted = { ...called, attempt: 1, startedAt: at, ...(prompt && { prompt }) };
   if (wait !== undefined) return { kind: "suspend.resolved", ...called, wait };
   if (kind.startsWith("child")) return { kind: "child.completed", ...called };
   if (kind.startsWith("stream"))

@@ -1,6 +1,6 @@
 /** What drives runs: storage, secret, world and settings. Storage and secret are resolved once, at first use. */
 
-import { defaultStorage, hasDefault, warmRuns } from "#default-storage";
+import { defaultStorage, hasDefault, keepsPrompts, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
 import { concurrencyOf, type Definition, type Find, type QuotaOptions } from "../engine/definition.ts";
 import { DriverLease } from "../engine/lease.ts";
@@ -61,6 +61,8 @@ export interface HostOptions {
   readonly quotas?: Readonly<Record<string, QuotaOptions>> | undefined;
   /** What models cost: what steps meter is recorded with its cost. A change holds for what is used from then on. */
   readonly prices?: Prices | undefined;
+  /** What is recorded beside outcomes. */
+  readonly record?: RecordedMore | undefined;
   /**
    * Functions that learn what runs do: `onRun`, `onStep`, `onAttempt`, `onWait`, `onEnd`, `onBudget`,
    * `onBlocked`. They cannot affect a run.
@@ -72,9 +74,18 @@ export interface HostOptions {
   readonly world?: World | undefined;
 }
 
+/** What an app records beside outcomes. */
+export interface RecordedMore {
+  /**
+   * Keeps what is asked of models, for people: messages, settings and names of tools. It is stored like any value. Off by default; on
+   * Node, Bun and Deno `DURABLE_PROMPTS=1` turns it on where this is not given.
+   */
+  readonly prompts?: boolean | undefined;
+}
+
 /** The names of these options. */
 export const hostOptions =
-  "storage secret encryption patience linger lease waitUntil warm quotas prices hooks logger world";
+  "storage secret encryption patience linger lease waitUntil warm quotas prices record hooks logger world";
 
 /** A misspelt hook would never be called. */
 export function assertHooks(hooks: HooksOption = []): void {
@@ -131,6 +142,7 @@ export class Host {
     for (const definition of definitions) this.slots = this.#slotsOf(definition);
     if (options.quotas !== undefined) checkLimits(options);
     assertPrices(options.prices);
+    assertOptions(options.record, "prompts", "record");
     const warm = options.warm ?? (options.world === undefined ? warmRuns : 0);
     this.parked = new ParkedRuns(warm);
     this.recent = new RecentJournals(warm);
@@ -162,6 +174,7 @@ export class Host {
       world: this.world,
       cipher: this.options.encryption ?? null,
       prices: this.options.prices,
+      prompts: this.options.record?.prompts ?? keepsPrompts(),
       known: this.#known,
     };
   }

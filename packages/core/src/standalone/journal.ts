@@ -34,12 +34,13 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
 import { assertOptions, defined } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
+import { promptField, type KeepsPrompt, type MakePrompt } from "../journal/prompt.ts";
 import { decodeEntry, type RunEntry } from "../journal/outcome.ts";
 import { Meter } from "../values/usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
 
 /** Options of `Journal.open`: the app that the journal belongs to, or where it is stored and how it is encrypted. */
-export interface JournalOptions extends Pick<HostOptions, "storage" | "encryption" | "world"> {
+export interface JournalOptions extends Pick<HostOptions, "storage" | "encryption" | "record" | "world"> {
   /** An app of `createApp`: its storage, encryption and clock are used. */
   readonly app?: { readonly world: World } | undefined;
 }
@@ -246,11 +247,14 @@ export class Journal {
     key: string,
     { attempt, meter }: { readonly attempt: number; readonly meter: Meter },
     { signal = new AbortController().signal }: RecordOptions,
-  ): StepInfo {
+  ): StepInfo & KeepsPrompt {
     const idempotencyKey = idempotencyKeyOf(this.id, key, this.id);
     const { world } = this.#host;
     const log = logOf({ world, journal: { state: { summary: { runId: this.id, workflow: "" } } } }, key);
-    return { key, attempt, idempotencyKey, signal, log, meter: (usage) => meter.add(usage) };
+    const keepPrompt = (make: MakePrompt): void => {
+      meter.asked = promptField(this.#journal, make, { key, after: this.#journal.seq });
+    };
+    return { key, attempt, idempotencyKey, signal, log, meter: meter.add, keepPrompt };
   }
 
   /** Resolves when the fact is durable, or another process has settled the key. Facts of one turn share one write. */

@@ -1,6 +1,7 @@
 /** What attempts used, as their providers count it. Stored unencrypted beside the outcome, so that costs can be summed. */
 
 import { DurableError, show } from "./errors.ts";
+import type { Json } from "./codec/tags.ts";
 import { assertOptions } from "./options.ts";
 
 /** Prices of a million tokens, by the name of the model. */
@@ -195,12 +196,14 @@ export function knownCost(usage: Usage, prices: Prices | undefined, where: strin
   );
 }
 
-/** Sums what one attempt used, per model. */
+/** Sums what one attempt used, per model, and has what it asked. */
 export class Meter {
   #used: readonly Usage[] = [];
   readonly #where: string;
   readonly #prices: Prices | undefined;
   readonly #label: string | undefined;
+  /** What was asked, as entries keep it. */
+  asked: { readonly prompt?: Json } = {};
 
   constructor(where: string, prices: Prices | undefined, label?: string) {
     this.#where = where;
@@ -208,7 +211,7 @@ export class Meter {
     this.#label = label;
   }
 
-  add(usage: Usage): void {
+  readonly add = (usage: Usage): void => {
     const cost = usage.cost ?? costOf(usage, this.#prices) ?? undefined;
     const { label = this.#label } = usage;
     const one = { ...usage, cost, ...(label !== undefined && { label }) };
@@ -226,12 +229,18 @@ export class Meter {
       );
     }
     this.#used = used;
-  }
+  };
 
-  /** The field of an entry; absent when nothing was used. */
-  get noted(): { readonly usage?: readonly Usage[] } {
-    return this.#used.length === 0 ? {} : { usage: this.#used };
+  /** The fields of an entry; absent when nothing was used or asked. */
+  get noted(): Noted {
+    return this.#used.length === 0 ? this.asked : { usage: this.#used, ...this.asked };
   }
+}
+
+/** What is recorded with the outcome of an attempt. */
+export interface Noted {
+  readonly usage?: readonly Usage[];
+  readonly prompt?: Json;
 }
 
 function isName(name: unknown): boolean {

@@ -16,6 +16,11 @@ export const hasDefault = true;
 /** How many parked runs stay in memory by default. */
 export const warmRuns = 100;
 
+/** Whether prompts are kept by an app that does not say. */
+export function keepsPrompts(): boolean | undefined {
+  return process.env["DURABLE_PROMPTS"] === "1";
+}
+
 /** One connection per file and process, so that all workflows share commits. */
 const opened = new Map<string, SqliteStorage>();
 

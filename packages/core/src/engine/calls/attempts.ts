@@ -12,8 +12,9 @@ import type { Json } from "../../values/codec/tags.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
+import { promptField, type KeepsPrompt, type MakePrompt } from "../../journal/prompt.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
-import { Meter, type Usage } from "../../values/usage.ts";
+import { Meter, type Noted, type Usage } from "../../values/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
@@ -281,14 +282,14 @@ export async function permitIn(
 }
 
 /** The idempotency key and the signal are created on first use, because most work does not read them. */
-export class Info implements StepInfo {
+export class Info implements StepInfo, KeepsPrompt {
   readonly attempt: number;
   readonly key: string;
   readonly #engine: Pick<CallEngine, "journal" | "world" | "options">;
   readonly #scope: Scope;
-  readonly #label: string | undefined;
   /** The quota of which the attempt has a permit. */
   quota: string | undefined;
+  readonly #entered: Call["entered"];
   #own: Scope | null = null;
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
@@ -307,7 +308,7 @@ export class Info implements StepInfo {
     this.key = key;
     this.attempt = attempt;
     this.#scope = scope;
-    this.#label = entered.asked?.label;
+    this.#entered = entered;
   }
 
   get signal(): AbortSignal {
@@ -321,9 +322,16 @@ export class Info implements StepInfo {
   }
 
   get meter(): (usage: Usage) => void {
+    return this.#metering().add;
+  }
+
+  keepPrompt(make: MakePrompt): void {
+    this.#metering().asked = promptField(this.#engine.journal, make, this.#entered);
+  }
+
+  #metering(): Meter {
     const { runId, prices } = this.#engine.journal;
-    this.#meter ??= new Meter(`"${this.key}" of run ${runId}`, prices, this.#label);
-    return this.#meter.add.bind(this.#meter);
+    return (this.#meter ??= new Meter(`"${this.key}" of run ${runId}`, prices, this.#entered.asked?.label));
   }
 
   get log(): Logger {
@@ -340,8 +348,8 @@ export class Info implements StepInfo {
     return (await this.#engine.options.permits(asked)) as Permit | null;
   }
 
-  /** The metered usage, as entries store it. */
-  get used(): { readonly usage?: readonly Usage[] } | undefined {
+  /** The metered usage, and what was asked, as entries store it. */
+  get used(): Noted | undefined {
     return this.#meter?.noted;
   }
 

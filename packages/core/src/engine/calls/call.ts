@@ -27,7 +27,17 @@ export interface CallEngine {
   readonly world: World;
   readonly journal: Pick<
     RunJournal,
-    "runId" | "locator" | "nonce" | "first" | "state" | "entries" | "seedAt" | "lost" | "runAt" | "prices"
+    | "runId"
+    | "locator"
+    | "nonce"
+    | "first"
+    | "state"
+    | "entries"
+    | "seedAt"
+    | "lost"
+    | "runAt"
+    | "prices"
+    | "prompts"
   >;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
