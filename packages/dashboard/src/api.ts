@@ -162,6 +162,8 @@ export interface StepDetail {
   readonly note?: Plain;
   readonly schema?: Plain;
   readonly spend: Spend;
+  /** What was asked of a model: a `PromptView` without `change.added`; missing when that was not recorded. */
+  readonly prompt?: Plain;
   /** Chunks that are recorded so far, for a stream. */
   readonly chunks?: readonly Plain[];
 }

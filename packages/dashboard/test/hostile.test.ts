@@ -6,7 +6,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApp, durable, MemoryStorage } from "@durable/core";
+import { createApp, durable, MemoryStorage, type StepInfo } from "@durable/core";
+import type { KeepsPrompt, PromptRecord } from "@durable/core/storage";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { exportRun } from "../src/index.ts";
@@ -56,6 +57,27 @@ class Hostile extends Error {
   }
 }
 
+/** The second has one message of the first. */
+function promptOf(turn: number): PromptRecord {
+  const texts = payloads.map((text) => ({
+    role: text,
+    content: [{ type: "text", text }, text],
+    [text]: text,
+  }));
+  return {
+    ...(turn === 0 ? {} : { keep: 1, after: "0 0" }),
+    add: [...texts, ...payloads],
+    hashes: [...texts, ...payloads].map((_, i) => `${turn} ${i}`),
+    about: payloads[turn]!,
+    with: {
+      model: payloads[0]!,
+      provider: payloads[1]!,
+      tools: payloads,
+      settings: { [payloads[2]!]: payloads },
+    },
+  };
+}
+
 const hostile = durable(names[0]!, async (ctx) => {
   for (const name of names) await ctx.step(name, () => payloads[0]);
   await ctx.step("all", () => payloads);
@@ -72,6 +94,11 @@ const hostile = durable(names[0]!, async (ctx) => {
   await ctx.stream("stream", async function* () {
     for (const text of payloads) yield { type: "text-delta", id: "1", delta: text };
   });
+  for (const [i, key] of ["prompt", "again"].entries())
+    await ctx.step(key, (info) => {
+      (info as StepInfo & KeepsPrompt).keepPrompt(() => promptOf(i));
+      return payloads[0];
+    });
   await ctx.suspend("wait", { schema, note: { question: payloads[1], all: payloads } });
   await ctx.step(
     "fails",
@@ -82,7 +109,7 @@ const hostile = durable(names[0]!, async (ctx) => {
   );
 });
 
-const app = createApp({ storage, secret, workflows: [hostile] });
+const app = createApp({ storage, secret, workflows: [hostile], record: { prompts: true } });
 
 describe.skipIf(skipReason !== null)("hostile text", () => {
   beforeAll(async () => {
@@ -122,6 +149,7 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
     "/diff/h1/failed?same=1",
     `/runs/${encodeURIComponent(payloads[4]!)}`,
     `/${encodeURIComponent(payloads[5]!)}`,
+    "/runs/h1?step=again&panel=prompt",
   ];
 
   test(`${payloads.length} texts: none runs, none is markup, nothing leaves`, async () => {

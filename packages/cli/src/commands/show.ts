@@ -2,7 +2,14 @@
 
 import type { RunStateName } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import { plain, type RowView, type RunView, type WaitView } from "@durable/core/inspect";
+import {
+  plain,
+  promptOf,
+  type PromptView,
+  type RowView,
+  type RunView,
+  type WaitView,
+} from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { lookAt, type Look } from "../look.ts";
@@ -11,15 +18,17 @@ import { styled, type Terminal } from "../terminal.ts";
 import { duration, errorLines, inline, money, plural, tokens, when } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
+import { promptLines } from "../text/prompt.ts";
 import { waterfall } from "../text/waterfall.ts";
 import { fit } from "../text/width.ts";
 
 export const show: Command = {
-  usage: "<run> [--step key] [--journal] [--all]",
+  usage: "<run> [--step key] [--prompt key] [--journal] [--all]",
   summary: "Shows one run: steps in time, attempts, waits, tokens and cost",
   arguments: [1, 1],
   options: {
     step: { type: "string", value: "key", help: "one step: its attempts, its output, its error" },
+    prompt: { type: "string", value: "key", help: "what was asked of a model, and what is new in it" },
     journal: { type: "boolean", help: "the entries of the journal instead" },
     all: { type: "boolean", help: "every row of a long run" },
     "no-fold": { type: "boolean", help: "idle time to scale" },
@@ -35,7 +44,11 @@ export const show: Command = {
       chapter: chapter === undefined ? undefined : Number(chapter),
     });
     const key = flags.text("step");
-    if (key !== undefined) {
+    const asked = flags.text("prompt");
+    if (asked !== undefined) {
+      const prompt = promptIn(look, asked);
+      answer({ json: { runId, prompt }, text: promptLines(prompt) });
+    } else if (key !== undefined) {
       const row = rowOf(look.view, key);
       const struck = struckOf(look.view, row.key);
       answer({
@@ -111,7 +124,7 @@ export function runJson({ view, outcome, tags, state }: Look): Readonly<Record<s
   };
 }
 
-function rowOf(view: RunView, name: string): RowView {
+export function rowOf(view: RunView, name: string): RowView {
   const { runId } = view;
   // A step that has not begun anew is shown as it was.
   const rows = [...view.rows, ...view.retries.flatMap((retry) => retry.rows)];
@@ -122,6 +135,17 @@ function rowOf(view: RunView, name: string): RowView {
     exit: exit.notFound,
     code: "unknown-step",
   });
+}
+
+/** What was asked in a call of a run. */
+function promptIn({ view, entries }: Look, name: string): PromptView {
+  const { key, seq } = rowOf(view, name);
+  const prompt = (seq === null ? null : promptOf(entries, seq)) ?? promptOf(entries, key);
+  if (prompt !== null) return prompt;
+  throw new CliError(
+    `What was asked in "${key}" of run ${view.runId} was not recorded. createApp({ record: { prompts: true } }) or DURABLE_PROMPTS=1 records it for calls of models from then on.`,
+    { exit: exit.notFound, code: "no-prompt" },
+  );
 }
 
 function only<T>(found: readonly T[]): T | undefined {
@@ -277,6 +301,8 @@ function stepLines(row: RowView, now: number): string[] {
   }
   for (const used of row.usage)
     lines.push(`  ${used.model}  ${used.inputTokens} in, ${used.outputTokens} out`);
+  if (row.prompt === true)
+    lines.push(styled("dim", `  durable show <run> --prompt '${row.key}' has what was asked`));
   if ("value" in row) lines.push("", JSON.stringify(plain(row.value), null, 2));
   return lines;
 }

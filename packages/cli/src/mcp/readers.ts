@@ -3,7 +3,7 @@
 import { DurableError, type App } from "@durable/core";
 import { diff } from "@durable/core/inspect";
 import { replayRun } from "@durable/core/inspect";
-import { plain, viewRun, type Plain, type RowView } from "@durable/core/inspect";
+import { plain, promptOf, viewRun, type Plain, type RowView } from "@durable/core/inspect";
 import { tableOf } from "../commands/explain.ts";
 import { planJson } from "../commands/fork.ts";
 import { headJson } from "../commands/ls.ts";
@@ -48,7 +48,7 @@ export function readers(session: Session, now: () => number): Tool[] {
     ),
     reader(
       "get_step",
-      "One step of a run in full: attempts, output, error with causes.",
+      "One step of a run in full: attempts, output, error with causes; of a model call also what was asked and what is new in it, where that is recorded.",
       stepSchema,
       getStep,
     ),
@@ -136,8 +136,10 @@ async function getStep(session: Session, args: Args): Promise<Plain> {
   const wanted = text(args, "key");
   const row = rows.find(({ key }) => key === wanted);
   const struck = retries.flatMap((retry) => retry.rows.filter(({ key }) => key === wanted));
-  if (row !== undefined && struck.length === 0) return plain(row);
-  if (struck.length > 0) return plain({ ...row, struck });
+  const asked = promptOf(entries, wanted ?? "");
+  const prompt = asked === null ? {} : { prompt: asked };
+  if (row !== undefined && struck.length === 0) return plain({ ...row, ...prompt });
+  if (struck.length > 0) return plain({ ...row, ...prompt, struck });
   const keys = rows.map(({ key }) => key).slice(0, 50);
   throw new CliError(`There is no step "${wanted ?? ""}". Keys: ${keys.join(", ")}`, {
     code: "unknown-step",

@@ -1,4 +1,4 @@
-/** One call in detail: messages, output, input, attempts, error; and what can be done from here. */
+/** One call in detail: messages, prompt, output, input, attempts, error; and what can be done from here. */
 
 import type { Plain } from "@durable/core/inspect";
 import { useSignal } from "@preact/signals";
@@ -13,6 +13,7 @@ import { queryOf, setQuery } from "../lib/router.ts";
 import { Problem, RunLink, type Tab, Tabs } from "./basic.tsx";
 import { Chat } from "./chat.tsx";
 import { ErrorView } from "./error.tsx";
+import { Prompt } from "./prompt.tsx";
 import { Value } from "./value.tsx";
 
 export interface StepPanelProps {
@@ -149,6 +150,7 @@ function tabsOf(row: Row, detail: StepDetail, messages: readonly ChatMessage[]):
   return [
     ...has("error", "Error", "error" in detail),
     ...has("chat", "Chat", messages.length > 0),
+    ...has("prompt", "Prompt", detail.prompt !== undefined),
     ...has("output", row.kind === "suspend" ? "Answer" : "Output", "value" in detail && row.endedAt !== null),
     ...has("chunks", `Chunks ${row.chunks ?? ""}`, detail.chunks !== undefined),
     ...has("note", "Asked", "note" in detail),
@@ -170,6 +172,8 @@ function Pane({ row, detail, chosen, messages, chunks, streamed }: PaneProps): J
       return <ErrorView error={detail.error ?? null} />;
     case "chat":
       return <Chat messages={messages} live={streamed !== null} />;
+    case "prompt":
+      return <Prompt key={row.key} prompt={detail.prompt ?? null} />;
     case "output":
       return <Value value={detail.value ?? null} label="the output" />;
     case "chunks":

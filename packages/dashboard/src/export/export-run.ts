@@ -12,7 +12,7 @@
 import { page } from "#page";
 import { type App, DurableError } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import { type Plain, viewRun } from "@durable/core/inspect";
+import { type Plain, promptsIn, viewRun } from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
 import type { Call } from "@durable/http/kit";
 import type { JournalEntry, RunPage, StepDetail } from "../api.ts";
@@ -75,7 +75,8 @@ async function fileOf(
   const rows = shownRows(viewRun(entries));
   const base = baseOf(entries);
   // Of its own for each part, so that large steps leave the journal its room.
-  const [ofRun, ofSteps, ofJournal] = [new Room(), new Room(), new Room()];
+  const [ofRun, ofSteps, ofPrompts, ofJournal] = [new Room(), new Room(), new Room(), new Room()];
+  const prompts = promptsIn(entries);
   // Everything passes through JSON here, so what is redacted is exactly what is written.
   const written = async <T extends object>(part: T): Promise<T> => {
     const data = JSON.parse(JSON.stringify(part)) as Plain;
@@ -85,7 +86,12 @@ async function fileOf(
   const run = await written(await pageOf(service, runId, { request: options.request, room: ofRun }));
   const steps: [string, StepDetail][] = [];
   for (const row of rows) {
-    const detail = detailOf(row, entries, { prices: service.prices, room: ofSteps });
+    const detail = detailOf(row, entries, {
+      prices: service.prices,
+      room: ofSteps,
+      asked: ofPrompts,
+      prompts,
+    });
     // Under its name, by which it may be hidden.
     steps.push(...Object.entries(await written({ [row.key]: detail })));
   }

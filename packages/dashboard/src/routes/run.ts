@@ -2,9 +2,17 @@
 
 import { DurableError, type RunHead } from "@durable/core";
 import type { Entry } from "@durable/core/types";
-import { spendOf } from "@durable/core/inspect";
+import { promptsIn, spendOf } from "@durable/core/inspect";
 import { blockedNote, retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
-import { allRows, locatorOf, type Plain, viewRun, type RowView, type RunView } from "@durable/core/inspect";
+import {
+  allRows,
+  locatorOf,
+  type Plain,
+  type PromptView,
+  viewRun,
+  type RowView,
+  type RunView,
+} from "@durable/core/inspect";
 import { type Call, json, readable } from "@durable/http/kit";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import type { Service } from "../options.ts";
@@ -141,15 +149,16 @@ export async function stepDetail(service: Service, { runId, url }: Call): Promis
   const row = shownRows(viewRun(entries)).find((each) => each.key === key);
   if (row === undefined)
     throw new DurableError("unknown-step", `Run ${runId} has no record of "${key}" in this chapter.`);
-  return json(200, detailOf(row, entries, service));
+  return json(200, detailOf(row, entries, { prices: service.prices }));
 }
 
 export function detailOf(
   row: RowView,
   entries: readonly Entry[],
-  { prices, room = new Room() }: Pick<Service, "prices"> & { readonly room?: Room },
+  { prices, room = new Room(), asked = new Room(), prompts = promptsIn(entries) }: DetailParts,
 ): StepDetail {
   const show = (value: unknown): Plain => room.show(value);
+  const prompt = row.prompt === true ? (prompts(row.seq ?? row.key) ?? prompts(row.key)) : null;
   return {
     key: row.key,
     lossy: "value" in row && !isJson(row.value),
@@ -163,7 +172,21 @@ export function detailOf(
     ...("note" in row ? { note: show(row.note) } : {}),
     ...("schema" in row ? { schema: show(row.schema) } : {}),
     ...(row.kind === "stream" ? { chunks: chunksOf(row, entries).map(show) } : {}),
+    ...(prompt === null ? {} : { prompt: asked.show(shownPrompt(prompt)) }),
   };
+}
+
+/** What was added stands at the end of the messages, and is not sent twice. */
+function shownPrompt({ change, ...prompt }: PromptView): object {
+  const { added: _, ...others } = change ?? {};
+  return { ...prompt, change: change === null ? null : others };
+}
+
+interface DetailParts extends Pick<Service, "prices"> {
+  readonly room?: Room;
+  /** Prompts repeat each other, so they have a room of their own. */
+  readonly asked?: Room;
+  readonly prompts?: ReturnType<typeof promptsIn>;
 }
 
 /** The chunks of the last attempt. */
