@@ -93,6 +93,7 @@ describe("init and durable.config.ts", () => {
         "created  workflows/story.ts",
         "created  durable.config.ts",
         "created  .gitignore",
+        "created  .env.development",
         "",
       ].join("\n"),
     );
@@ -100,6 +101,7 @@ describe("init and durable.config.ts", () => {
     expect(JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))).toMatchObject({
       name: "my-app",
       type: "module",
+      scripts: { dev: "node --env-file=.env.development workflows/story.ts" },
       dependencies: { "@durable/core": expect.stringMatching(/^\^/) as string },
       devDependencies: { "@durable/cli": expect.stringMatching(/^\^/) as string },
     });
@@ -120,7 +122,8 @@ describe("init and durable.config.ts", () => {
       expect((await durable(["doctor"], folder)).out).toContain("Nothing is wrong.");
     }
     const twice = await fresh.cli(["init", "my-app", "--no-install"]);
-    expect(twice.out.match(/^kept/gm)).toHaveLength(4);
+    expect(twice.out.match(/^kept/gm)).toHaveLength(5);
+    expect(readFileSync(join(folder, ".env.development"), "utf8")).toBe("DURABLE_PROMPTS=1\n");
     fresh.remove();
   });
 

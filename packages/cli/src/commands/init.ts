@@ -1,4 +1,4 @@
-/** `durable init`: adds the packages, a first workflow, the file for `durable`, and the line for git. */
+/** `durable init`: adds the packages, a first workflow, the file for `durable`, and lines for git and for development. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -38,6 +38,9 @@ import { story } from "./workflows/story.ts";
 export default createApp({ workflows: [story] });
 `;
 
+/** Variables of the environment while one develops. */
+const developing = ".env.development";
+
 interface Done {
   readonly file: string;
   readonly what: "created" | "changed" | "kept";
@@ -56,6 +59,8 @@ export const init: Command = {
       create(root, "workflows/story.ts", story),
       create(root, "durable.config.ts", config),
       addLine(root, ".gitignore", ".durable/"),
+      // While one develops, what is asked of models can be read. Frameworks load this file in development, too.
+      addLine(root, developing, "DURABLE_PROMPTS=1"),
     ];
     const install = !flags.on("no-install");
     if (install) {
@@ -101,6 +106,7 @@ function addPackages(root: string): Done {
   if (!missing) return { file: "package.json", what: "kept" };
   const next = {
     ...manifest,
+    scripts: { dev: `node --env-file=${developing} workflows/story.ts`, ...manifest.scripts },
     dependencies: { "@durable/core": range, ...manifest.dependencies },
     devDependencies: { "@durable/cli": range, ...manifest.devDependencies },
   };
@@ -109,6 +115,7 @@ function addPackages(root: string): Done {
 }
 
 interface Manifest {
+  readonly scripts?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
