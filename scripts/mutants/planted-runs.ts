@@ -240,6 +240,17 @@ const warm: readonly PlantedBug[] = [
     },
   },
   {
+    name: "a-prompt-of-another-conversation",
+    breaks: "asked.1",
+    find: "const base = keep === 0 ? null : isOwner ? owner : undefined;",
+    replace: "const base = keep === 0 ? null : [...owners.values()].at(-1);",
+    why: "A prompt whose beginning is missing is completed by messages of another call.",
+    seenBy: {
+      test: "packages/core/test/inspect/prompt.test.ts",
+      because: "no prompt is read in a simulation",
+    },
+  },
+  {
     name: "a-replay-that-asks-for-nothing",
     breaks: "tools.1",
     find: "    seen = seenAt(replayEnd);\n",

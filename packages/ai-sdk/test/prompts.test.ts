@@ -346,6 +346,48 @@ test("a fork that keeps a branch and cuts its sibling lacks no part of a prompt"
   }
 });
 
+test("a later call that ends first is no part of an earlier one", async () => {
+  const model = fakeModel((call, n) => {
+    if (n === 1) throw new Error("no capacity");
+    return `answer ${call.prompt.length}`;
+  });
+  const flow = durable("crossing", async (ctx) => {
+    const recorded = durableModel(ctx, language(model), { retry: false });
+    const ask = (...texts: string[]) =>
+      generateText({
+        model: recorded as LanguageModel,
+        messages: texts.map((content): ModelMessage => ({ role: "user", content })),
+        maxRetries: 0,
+      });
+    const slow = ask("one");
+    slow.catch(() => {});
+    await ctx.step("tick", () => 1);
+    await ask("one", "two");
+    await slow;
+  });
+  const app = createApp({
+    storage: new MemoryStorage(),
+    secret,
+    workflows: [flow],
+    bind: false,
+    record: { prompts: true },
+  });
+  await expect(app.run(flow, undefined, { id: "r" })).resolves.toMatchObject({ status: "failed" });
+  const failed = (await app.get("r").entries()).flatMap((one) =>
+    one.kind === "step.failed" ? [one.key] : [],
+  );
+  await app.get("r").retry({ steps: failed });
+  await app.get("r").result();
+  const entries = await app.get("r").entries();
+  const answers = entries.filter((entry) => entry.kind === "step.completed" && entry.prompt !== undefined);
+  const [quick, slow] = answers.map((entry) => (entry as { key: string }).key);
+  expect([quick, slow].map((key) => promptOf(entries, key!)?.messages.length)).toEqual([2, 1]);
+  const fork = await app.fork(flow, "r", { from: quick! });
+  await fork.result();
+  expect(model.calls).toHaveLength(4);
+  for (const key of [quick, slow]) expect(promptOf(await fork.entries(), key!)).toMatchObject({ missing: 0 });
+});
+
 test("a retry strikes a failed call: what it asked stays, and the new call is exact", async () => {
   let fails = true;
   const model = fakeModel((_, n) => {
