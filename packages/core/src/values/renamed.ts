@@ -6,10 +6,6 @@ export const renamedOptions: Readonly<Record<string, string>> = {
   bodyMs: "bodyWithin",
   busyMs: "busyTimeout",
   closeMs: "closeTimeout",
-  everyMs: "every",
-  graceMs: "grace",
-  keepAliveMs: "keepAlive",
   readMs: "bodyTimeout",
   requestMs: "requestTimeout",
-  timeoutMs: "timeout",
 };
