@@ -10,7 +10,8 @@
  */
 
 import type { Budget, BudgetOptions, RetryOptions } from "@durable/core";
-import { assertOptions, fingerprint, type StepQuota } from "@durable/core/storage";
+import { assertOptions, fingerprint } from "@durable/core/storage";
+import type { StepQuota } from "@durable/core/types";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 import { promptHash } from "./prompt-hash.ts";

@@ -8,8 +8,8 @@ import {
   retryPolicy,
   type ByContent,
   type Estimate,
-  type StepQuota,
 } from "@durable/core/storage";
+import type { StepQuota } from "@durable/core/types";
 import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";

@@ -285,7 +285,7 @@ test("forks: cut, edited, and at each turn", async () => {
     id: "edited",
   });
   await app.advance(edited.id);
-  const [wait] = ((await edited.outcome()) as { waiting: { token: string }[] }).waiting;
+  const [wait] = ((await edited.outcome()) as Outcome<unknown> & { status: "suspended" }).waiting;
   await app.resume(wait!.token, "and now?");
   const entries = await edited.entries();
   expectExact(entries, model, [0, 1, model.calls.length - 1]);

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 
 afterEach(() => void delete process.env["DURABLE_PROMPTS"]);
 
-async function keeps(record: { readonly prompts?: boolean } | undefined): Promise<boolean> {
+async function keeps(record: { readonly prompts?: boolean | undefined } | undefined): Promise<boolean> {
   const flow = durable("flow", (ctx) =>
     ctx.step("ask", (info) => {
       const asked = { add: [], hashes: [], about: "a" };
