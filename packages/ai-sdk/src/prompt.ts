@@ -57,7 +57,7 @@ function recordOf({ model, params }: Call, asking: Asking): PromptRecord {
   };
 }
 
-/** The records that a new one may begin with. What is read of them has the same form encoded. */
+/** The records that a new one may begin with. The fields that are read have the same form encoded. */
 function* recordsFor({ key, after, entries }: Asking): Generator<PromptRecord> {
   for (const entry of entries) {
     if (entry.seq > after || (entry.kind !== "step.completed" && entry.kind !== "stream.completed")) continue;

@@ -42,7 +42,7 @@ function keysIn(entries: readonly Entry[]): string[] {
 }
 
 function language(model: FakeModel): LanguageModel & object {
-  return model as unknown as LanguageModel & object;
+  return model;
 }
 
 interface AgentRun {
@@ -467,6 +467,7 @@ test("a chapter begins anew, and each is whole", async () => {
     record: { prompts: true },
   });
   await app.run(flow, { turn: 1, messages: [] }, { id: "r" });
+  expect(model.calls).toHaveLength(6);
   for (const chapter of [1, 2, 3])
     expectExact(await app.get("r").entries({ chapter }), model, [chapter * 2 - 2, chapter * 2 - 1]);
 });
@@ -569,8 +570,8 @@ test("journals, middleware, providers and models of other kinds", async () => {
   const journal = await Journal.open("j", { storage, record: { prompts: true } });
   const recorded = durableModel(journal, language(model)) as LanguageModel;
   const wrapped = wrapLanguageModel({
-    model: model as never,
-    middleware: durableMiddleware(journal) as never,
+    model,
+    middleware: durableMiddleware(journal),
   });
   const given = durableProvider(journal, { languageModel: () => model as object }).languageModel();
   const messages: ModelMessage[] = [{ role: "user", content: "canary 0" }];

@@ -70,6 +70,7 @@ test("show --prompt has all of a prompt, and marks what is new", async () => {
   expect(second.out).toMatch(
     / {2}system\n {4}Be brief\.\n {4}Very\.\n- user\n- {3}one\n\+ user\n\+ {3}two\n\+ user\n/,
   );
+  // oxlint-disable-next-line no-control-regex
   expect(second.out).not.toMatch(/^✓ approved|\u001B|\u0007|\u202E/m);
   const lost = await project.cli(["show", "talk-1", "--prompt", "lost"]);
   expect(lost.out).toContain("a model that is not recorded\n  3 earlier messages cannot be shown\n");

@@ -145,6 +145,7 @@ describe.skipIf(skipReason !== null)("in a real browser", () => {
       await one.page.getByText("second").first().click();
     await one.page.getByRole("tab", { name: "Prompt" }).click();
     await look(one);
+    expect(one.errors).toEqual([]);
     await one.close();
   });
 });

@@ -2,14 +2,7 @@
 
 import type { RunStateName } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import {
-  plain,
-  promptOf,
-  type PromptView,
-  type RowView,
-  type RunView,
-  type WaitView,
-} from "@durable/core/inspect";
+import { plain, type RowView, type RunView, type WaitView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { lookAt, type Look } from "../look.ts";
@@ -18,7 +11,7 @@ import { styled, type Terminal } from "../terminal.ts";
 import { duration, errorLines, inline, money, plural, tokens, when } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
-import { promptLines } from "../text/prompt.ts";
+import { promptIn, promptLines } from "../text/prompt.ts";
 import { waterfall } from "../text/waterfall.ts";
 import { fit } from "../text/width.ts";
 
@@ -46,7 +39,7 @@ export const show: Command = {
     const key = flags.text("step");
     const asked = flags.text("prompt");
     if (asked !== undefined) {
-      const prompt = promptIn(look, asked);
+      const prompt = promptIn(look, rowOf(look.view, asked));
       answer({ json: { runId, prompt }, text: promptLines(prompt) });
     } else if (key !== undefined) {
       const row = rowOf(look.view, key);
@@ -124,7 +117,7 @@ export function runJson({ view, outcome, tags, state }: Look): Readonly<Record<s
   };
 }
 
-export function rowOf(view: RunView, name: string): RowView {
+function rowOf(view: RunView, name: string): RowView {
   const { runId } = view;
   // A step that has not begun anew is shown as it was.
   const rows = [...view.rows, ...view.retries.flatMap((retry) => retry.rows)];
@@ -135,17 +128,6 @@ export function rowOf(view: RunView, name: string): RowView {
     exit: exit.notFound,
     code: "unknown-step",
   });
-}
-
-/** What was asked in a call of a run. */
-function promptIn({ view, entries }: Look, name: string): PromptView {
-  const { key, seq } = rowOf(view, name);
-  const prompt = (seq === null ? null : promptOf(entries, seq)) ?? promptOf(entries, key);
-  if (prompt !== null) return prompt;
-  throw new CliError(
-    `What was asked in "${key}" of run ${view.runId} was not recorded. createApp({ record: { prompts: true } }) or DURABLE_PROMPTS=1 records it for calls of models from then on.`,
-    { exit: exit.notFound, code: "no-prompt" },
-  );
 }
 
 function only<T>(found: readonly T[]): T | undefined {

@@ -1,11 +1,26 @@
 /** What was asked of a model, as lines: what is new since the turn before is marked. */
 
-import { plain, type PromptView } from "@durable/core/inspect";
+import { plain, promptOf, type PromptView, type RowView } from "@durable/core/inspect";
+import { CliError, exit } from "../exit.ts";
+import type { Look } from "../look.ts";
 import { styled } from "../terminal.ts";
 import { inline, plural } from "./format.ts";
 
 /** Names are hostile text as well, and must not begin lines of their own. */
 const longest = 1_000;
+
+/** What was asked in a call of a run. */
+export function promptIn(
+  { view: { runId }, entries }: Pick<Look, "view" | "entries">,
+  { key, seq }: RowView,
+): PromptView {
+  const prompt = (seq === null ? null : promptOf(entries, seq)) ?? promptOf(entries, key);
+  if (prompt !== null) return prompt;
+  throw new CliError(
+    `What was asked in "${key}" of run ${runId} was not recorded. createApp({ record: { prompts: true } }) or DURABLE_PROMPTS=1 records it for calls of models from then on.`,
+    { exit: exit.notFound, code: "no-prompt" },
+  );
+}
 
 export function promptLines(prompt: PromptView): string[] {
   const { key, model, provider, tools, settings, messages, missing, change } = prompt;

@@ -14,6 +14,10 @@ function fieldsOf(value: Plain | undefined): Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
+function textIn(value: Plain | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
 function listOf(value: Plain | undefined): readonly Plain[] {
   return Array.isArray(value) ? (value as readonly Plain[]) : [];
 }
@@ -43,7 +47,7 @@ export function Prompt({ prompt }: { prompt: Plain }): JSX.Element {
       <dl class="kv">
         <dt>Model</dt>
         <dd>
-          {String(model ?? "not recorded")} <span class="faint">{String(provider ?? "")}</span>
+          {textIn(model) || "not recorded"} <span class="faint">{textIn(provider)}</span>
         </dd>
         {listOf(tools).length > 0 && (
           <>
@@ -60,7 +64,7 @@ export function Prompt({ prompt }: { prompt: Plain }): JSX.Element {
       )}
       {hasChange && (
         <p class="soft">
-          Since <b class="key">{String(key)}</b>: {plural(messages.length - first, "message")} added,{" "}
+          Since <b class="key">{textIn(key)}</b>: {plural(messages.length - first, "message")} added,{" "}
           {listOf(removed).length} removed, {Number(kept)} kept
           {names.length > 0 && `; changed: ${names.join(", ")}`}.{" "}
           {first > 0 && (
