@@ -52,8 +52,8 @@ const all: Readonly<Record<FactKind, true>> = {
   "race.opened": true,
 };
 const kinds = Object.keys(all) as FactKind[];
-/** What the first entry of a chapter carries over. */
-const carried = ["messages", "report"];
+/** What the first entry of a chapter carries over, and what stands beside an outcome. */
+const carried = ["prompt", "messages", "report"];
 
 test("every value field of a kind is among those that are checked in its entries", () => {
   const unchecked = kinds.filter((kind) => {
