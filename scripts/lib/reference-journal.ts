@@ -24,7 +24,7 @@ export function fieldsOfKinds(signature: string): Map<string, string> {
 
 /** The fields of the groups, by the names the page gives them. */
 export function fieldsOfGroups(signature: string): Map<string, string> {
-  const interfaces = signature.matchAll(/^interface (\w+)(?: extends (\w+))? \{([\s\S]*?)^\}/gm);
+  const interfaces = signature.matchAll(/^interface (\w+)(?:<\w+>)?(?: extends (\w+))? \{([\s\S]*?)^\}/gm);
   return new Map(
     [...interfaces].map(([, name = "", base, body = ""]) => [onPage(name), fieldsIn(body, base)]),
   );
