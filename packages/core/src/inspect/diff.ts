@@ -2,9 +2,9 @@
 
 import { isSettlement, type Settlement as Settled, isBeginning } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
-import { nameOf, pathOf } from "../journal/keys.ts";
 import { materialize } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/outcome.ts";
+import { sortOf } from "../journal/turns.ts";
 
 /** How one call differs between two runs. */
 export interface CallDiff {
@@ -70,11 +70,6 @@ function paired(calls: readonly CallDiff[], isTurn: (key: string) => boolean): C
     return { ...call, was, change: "re-run", before, equal: isEqual(before, call.after) };
   });
   return all.filter((call) => !used.has(call));
-}
-
-/** The branch of a call, and the first word of its name. */
-function sortOf(key: string): string {
-  return `${pathOf(key)} ${nameOf(key).split(" ")[0]}`;
 }
 
 type Settlement = Settled<unknown>;

@@ -17,6 +17,7 @@ import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { pathOf, stepAsked } from "../journal/keys.ts";
+import { sortOf } from "../journal/turns.ts";
 import type { Prices, Usage } from "../values/usage.ts";
 import { spendOf, type Spend } from "./spend.ts";
 import { definitionOf, openRun } from "../runs/lookup.ts";
@@ -46,6 +47,8 @@ export interface ForkPlan {
 /** One call of a planned fork. */
 export interface PlannedCall {
   readonly key: string;
+  /** The key in the parent, of a call that is named by its content, such as a turn of a model whose prompt was changed. */
+  readonly was?: string;
   readonly kind: "step" | "stream" | "child" | "spawn" | "sleep" | "suspend";
   /**
    * `reused` and `edited` come from the journal; `runs` is work; `waits` is a sleep, or a suspend point with
@@ -77,19 +80,32 @@ export async function planFork(
   const kept = new Set(fork.entries.filter(isSettlement).map(({ key }) => key));
   const edited = new Set(fact.edits.map(({ key }) => key));
   const next = new Map<string, Kind>();
+  const recorded = recordedCalls(parent.entries);
+  /** Calls that the parent asked otherwise, by their keys there. */
+  const asked = new Map<string, string>();
   let unsure: readonly string[] = [];
   const stop = await replay(host, definition, fork, (end) => {
     const { calls } = end;
     if (!end.finished) unsure = unasked(end);
+    const answered = new Set(end.replay.keptBy.values());
     for (const { key, kind, scope } of calls.all())
-      if (!kept.has(key) && !scope.closed) next.set(key, kind as Kind);
+      if (!kept.has(key) && !answered.has(key) && !scope.closed) next.set(key, kind as Kind);
+    const left = contentKeys(parent.entries).filter((key) => !kept.has(key) && !next.has(key));
+    for (const { key, byContent } of calls.all()) {
+      if (byContent === undefined || recorded.has(key) || !next.has(key)) continue;
+      const at = left.findIndex((old) => sortOf(old) === sortOf(key));
+      if (at !== -1) asked.set(left.splice(at, 1).join(), key);
+    }
   });
-  const recorded = recordedCalls(parent.entries);
   const used = usageByKey(parent.entries);
-  const calls = [...new Map([...recorded, ...next])].map(([key, kind]): PlannedCall => {
+  const fresh = new Set(asked.values());
+  const all = [...new Map([...recorded, ...next])].filter(([key]) => !fresh.has(key));
+  const calls = all.map(([old, kind]): PlannedCall => {
+    const key = asked.get(old) ?? old;
     const again = kind === "sleep" || kind === "suspend" ? "waits" : "runs";
     const what = !kept.has(key) ? again : edited.has(key) ? "edited" : "reused";
-    return { key, kind, what, next: next.has(key), usage: spendOf(used.get(key) ?? []).usage };
+    const { usage } = spendOf(used.get(old) ?? []);
+    return { key, ...(key === old ? {} : { was: old }), kind, what, next: next.has(key), usage };
   });
   const spent = (what: PlannedCall["what"]): Spend =>
     spendOf(
@@ -127,6 +143,11 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
     if (!kinds.has(entry.key)) kinds.set(entry.key, kind);
   }
   return kinds;
+}
+
+/** Recorded calls that are named by their content, in the order in which they settled. */
+function contentKeys(entries: readonly Entry[]): string[] {
+  return entries.flatMap((entry) => ("work" in entry && entry.work === "content" ? [entry.key] : []));
 }
 
 /** What the attempts of each call used, by key. */

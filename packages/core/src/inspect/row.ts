@@ -66,7 +66,9 @@ export interface RowView {
   /** For streams: when the first chunk came, and how many there are. */
   readonly firstAt?: number;
   readonly chunks?: number;
-  /** Its last words, while it is made. */
+  /** Of an answer of a language model: its number among the turns of the run, from 1, as for `fork({ from: { turn } })`. */
+  readonly turn?: number;
+  /** The first words of a turn, or the tools that it calls. Of a stream that is being made, its last words. */
   readonly words?: string;
   /** For sleeps: when the sleep ends. */
   readonly until?: number;

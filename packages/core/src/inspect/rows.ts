@@ -5,6 +5,7 @@ import { materialize } from "../journal/lineage.ts";
 import { sumUsage } from "../values/usage.ts";
 import type { RunEntry } from "../journal/outcome.ts";
 import type { Doing } from "../runs/under-way.ts";
+import { firstWords } from "./words.ts";
 import { draftOf, emptyDraft, learn, learnDoing, type Draft, type RowView } from "./row.ts";
 
 export interface RowOptions {
@@ -15,6 +16,8 @@ export interface RowOptions {
   readonly endedAt: number | null;
   /** True when keys are not paths. */
   readonly flat: boolean;
+  /** The keys of the turns of agents, in order. */
+  readonly turns: readonly string[];
   /** What is under way. */
   readonly doing?: readonly Doing[] | undefined;
 }
@@ -39,6 +42,7 @@ export function rowsOf(entries: readonly RunEntry[], options: RowOptions): RowVi
     const { key, kind, since } = doing;
     learnDoing(tree.nodeOf(key, () => emptyDraft(key, kind, since)).row, doing);
   }
+  options.turns.forEach((key, i) => tree.number(key, i + 1));
   const rows: RowView[] = [];
   for (const node of tree.top) finish(node, options);
   for (const node of inOrder(tree.top)) flatten(node, { depth: 0, parent: null }, rows);
@@ -64,6 +68,12 @@ class Tree {
     const parent = above === null ? null : this.nodeOf(above, () => containerRow(above, node.row.startedAt));
     (parent?.children ?? this.top).push(node);
     return node;
+  }
+
+  /** The row of this key is a turn. */
+  number(key: string, turn: number): void {
+    const row = this.#nodes.get(key)?.row;
+    if (row !== undefined) Object.assign(row, { turn, words: firstWords(row.value) });
   }
 }
 

@@ -12,6 +12,7 @@ import { inputIn, isBeginning, traitsOf } from "../journal/kinds.ts";
 import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
 import { RunState } from "../journal/fold.ts";
 import { nameOf } from "../journal/keys.ts";
+import { turnKeys } from "../journal/turns.ts";
 import type { RunEntry } from "../journal/outcome.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
 import { busyMs } from "./axis.ts";
@@ -162,6 +163,7 @@ export function viewRun(all: readonly RunEntry[], options: ViewOptions = {}): Ru
     endedAt: end?.at ?? null,
     // Keys of a journal without a workflow are texts of the user, not paths.
     flat: summary.workflow === "",
+    turns: turnKeys(entries),
   };
   const rows = rowsOf(entries, end === null ? { ...shape, doing: options.doing } : shape);
   const retries = retriesOf(all, shape);
@@ -200,7 +202,7 @@ function retriesOf(entries: readonly RunEntry[], shape: RowOptions): RetryView[]
     const { seq, at } = entry;
     const gone = entries.filter(({ struck }) => struck === seq);
     const end = gone.find((one) => traitsOf(one).ends) ?? null;
-    const rows = rowsOf(gone, { ...shape, flat: true, endedAt: end?.at ?? at });
+    const rows = rowsOf(gone, { ...shape, flat: true, turns: [], endedAt: end?.at ?? at });
     const { error } = endOf(end);
     const struck = rows.map((row) => ({ ...row, name: row.key, struck: at }));
     return [{ seq, at, ...(error === undefined ? {} : { error }), rows: struck }];

@@ -8,6 +8,7 @@ import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isWithin, nameOf } from "../journal/keys.ts";
 import { beforeUndo, isKept } from "../journal/lineage.ts";
+import { turnKeys, type TurnPlace } from "../journal/turns.ts";
 import { nearest } from "../values/options.ts";
 
 export type CalledEntry = Extract<Entry, { key: string }>;
@@ -33,12 +34,15 @@ export interface EditedCall {
   readonly topics?: readonly string[];
 }
 
-/** Where a fork goes back to. A name is enough where it is unique; otherwise give the key. */
+/** A call by its key, or by its name where that is unique; a turn of an agent also by its number. */
+export type Place = string | TurnPlace;
+
+/** Where a fork goes back to. */
 export interface Places {
-  /** Runs this step again, and what depends on it. */
-  readonly from?: string | readonly string[] | undefined;
+  /** Runs this step again, and what depends on it. `{ turn: -1 }` is the last answer of a language model. */
+  readonly from?: Place | readonly Place[] | undefined;
   /** Keeps this step, and runs again what depends on it. */
-  readonly after?: string | readonly string[] | undefined;
+  readonly after?: Place | readonly Place[] | undefined;
 }
 
 /** The keys of the parent. */
@@ -138,7 +142,19 @@ export class Keys {
     return [...this.#settled].filter(([key]) => isWithin(key, path)).map(([, seq]) => seq);
   }
 
-  #find(name: string): string {
+  #turn({ turn }: TurnPlace): string {
+    const keys = turnKeys(this.#recorded);
+    const key = keys[turn < 0 ? keys.length + turn : turn - 1];
+    if (key !== undefined) return key;
+    throw new DurableError(
+      "unknown-step",
+      `Run ${this.#parent.runId} has no turn ${turn}. It has ${keys.length} turns of language models, counted from 1, or from -1 at the end.`,
+      { details: { turn, turns: keys.length } },
+    );
+  }
+
+  #find(name: Place): string {
+    if (typeof name === "object") return this.#turn(name);
     if (this.#paths.has(name)) return name;
     if ([...this.#paths].some((path) => path.startsWith(`${name}[`))) return name;
     const matches = [...this.#paths].filter((path) => nameOf(path) === name);
