@@ -4,13 +4,15 @@
  * L1. The workflow reads the UI stream, and a recorded stream copies it. Model calls and tools are therefore
  *     calls of the workflow, in its own order, and not of a request.
  * L2. A run that is resumed shows everything again from the beginning, in a new attempt.
- * L3. A stream is one message: it begins with `start`, and all its `start` parts have one id. Between attempts the id may
+ * L3. While the program has nothing to show, as when it waits for a person, its run may be parked and leave memory.
+ * L4. A stream is one message: it begins with `start`, and all its `start` parts have one id. Between attempts the id may
  *     differ, if the program generates it; `message.ts` decides which one clients see.
  *
  * Proven in test/chat.test.ts and test/chat-message.test.ts.
  */
 
-import type { Context } from "@durable/core";
+import type { Context, StepInfo } from "@durable/core";
+import type { Rests } from "@durable/core/storage";
 import { Packer, type Part, type PartChunk } from "../chunks.ts";
 import { continuedMessage, type ChatInput } from "./asked.ts";
 
@@ -20,12 +22,17 @@ export const chatStreamName = "chat";
 /** The delay of a viewer behind the model; the write takes about as long again. */
 const shownAfterMs = 30;
 
+/** A stream without parts for this long rests. A model that thinks longer is work of its own, for which the run stays. */
+const restAfterMs = 1_000;
+
 /**
  * Records what the client of a chat sees, until its end: `await chatStream(ctx, result.toUIMessageStream())`.
  */
 export async function chatStream(ctx: Context, stream: ReadableStream<object>): Promise<void> {
   const queue = new PartQueue();
-  const recorded = ctx.stream(chatStreamName, () => queue.chunks(), { retry: false });
+  const recorded = ctx.stream(chatStreamName, (info) => queue.chunks(info as StepInfo & Rests), {
+    retry: false,
+  });
   const reader = stream.getReader() as ReadableStreamDefaultReader<Part>;
   let id: string | null = null;
   try {
@@ -74,7 +81,7 @@ class PartQueue {
     this.#wake();
   }
 
-  async *chunks(): AsyncGenerator<PartChunk, void, undefined> {
+  async *chunks(info: Rests): AsyncGenerator<PartChunk, void, undefined> {
     const packer = new Packer(shownAfterMs);
     let next = 0;
     for (;;) {
@@ -83,8 +90,13 @@ class PartQueue {
         yield* packer.take(part, at);
       }
       if (this.#over) return yield* packer.flush();
-      const heard = await this.#within(packer.due === null ? null : shownAfterMs);
-      if (!heard) yield* packer.flush();
+      if (await this.#within(packer.due === null ? restAfterMs : shownAfterMs)) continue;
+      if (packer.due !== null) yield* packer.flush();
+      else {
+        const wake = info.rest();
+        await this.#within(null);
+        wake();
+      }
     }
   }
 

@@ -94,11 +94,18 @@ class Connection {
     }
   }
 
-  /** A viewer drives a run that has no driver; a run with a driver is left alone. */
+  /** A viewer drives a run that has no driver; a run that has one, or waits, is left alone. */
   #drive(): void {
-    void unlessMissing(this.#app.advance(this.#options.runId), null).catch((error: unknown) =>
+    void unlessMissing(this.#advance(), null).catch((error: unknown) =>
       this.#app.world.warn(`chat: run ${this.#options.runId} could not be advanced: ${String(error)}`),
     );
+  }
+
+  /** Driven again, a run that waits would only show its answer once more, in a new attempt. */
+  async #advance(): Promise<void> {
+    const { runId } = this.#options;
+    const { state } = await this.#app.get(runId).outcome();
+    if (state !== "waiting" && state !== "sleeping") await this.#app.advance(runId);
   }
 }
 

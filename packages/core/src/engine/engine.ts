@@ -168,6 +168,15 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#code = "in turn";
   }
 
+  /** A stream waits for the code: the run may be parked meanwhile, and goes on with what comes next. */
+  rest(): () => void {
+    const wake = this.inFlight.rest();
+    return () => {
+      this.#revived();
+      wake();
+    };
+  }
+
   /** Hands the run over: no further work begins here, and work under way is recorded first. */
   leave(): void {
     this.#enter({ kind: "leaving" });

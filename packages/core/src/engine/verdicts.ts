@@ -61,13 +61,21 @@ export class InFlight {
   readonly changed: () => void;
   #count = 0;
   #kept = 0;
+  #resting = 0;
 
   constructor(changed: () => void) {
     this.changed = changed;
   }
 
   get idle(): boolean {
-    return this.#count === 0;
+    return this.#count === this.#resting;
+  }
+
+  /** One of them waits for the code itself, until the returned function is called. */
+  rest(): () => void {
+    this.#resting += 1;
+    this.changed();
+    return () => void (this.#resting -= 1);
   }
 
   /** Whatever is under way may be abandoned. */

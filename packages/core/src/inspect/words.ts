@@ -40,7 +40,12 @@ function partsIn(value: unknown): readonly Said[] {
     .slice(0, mostParts)
     .flatMap((chunk): Said[] => {
       if (!Array.isArray(chunk)) return [chunk as Said];
-      const [, part, , deltas] = chunk as readonly [unknown, Said | string, unknown?, (readonly unknown[])?];
+      const [, part, , deltas] = chunk as unknown as readonly [
+        unknown,
+        Said | string,
+        unknown?,
+        (readonly unknown[])?,
+      ];
       return typeof part === "string" ? (deltas ?? []).map((delta) => ({ type: part, delta })) : [part];
     })
     .filter((part) => typeof part === "object" && part !== null);

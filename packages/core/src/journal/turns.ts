@@ -17,17 +17,14 @@ export function turnKeys(entries: readonly RunEntry[]): string[] {
   const heads = new Set<string>();
   for (const entry of entries) {
     if (entry.kind === "stream.chunks" && isHead(entry.chunks)) heads.add(entry.key);
-    const isTurn =
-      entry.kind === "step.completed"
-        ? isAnswer(entry.value)
-        : // A stream that a fork edited has no head.
-          entry.kind === "stream.completed" &&
-          (entry.work === "content" || heads.has(entry.key) || isHead(entry.value));
-    if (!isTurn) continue;
+    if (entry.kind !== "step.completed" && entry.kind !== "stream.completed") continue;
+    const { kind, key, kept, work, value } = entry;
+    // A stream that a fork edited has no head.
+    const isStream = kind !== "step.completed" && (work === "content" || heads.has(key) || isHead(value));
+    if (!isStream && !isAnswer(value)) continue;
     // An answer that changed code has kept is the same turn under another key.
-    const at = entry.kept === undefined ? -1 : keys.indexOf(entry.kept);
-    if (at === -1) keys.push(entry.key);
-    else keys[at] = entry.key;
+    const at = kept === undefined ? -1 : keys.indexOf(kept);
+    keys.splice(at === -1 ? keys.length : at, 1, key);
   }
   return keys;
 }

@@ -48,6 +48,12 @@ export interface StepInfo {
   readonly log: Logger;
 }
 
+/** For a stream that shows what the code does: while it has nothing to show, the run may be parked. */
+export interface Rests {
+  /** The stream has nothing to show. The returned function is called before it goes on. */
+  rest(): () => void;
+}
+
 /** The step or stream that the attempts belong to. */
 interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope" | "entered" | "announced"> {
   readonly after: number;
@@ -163,11 +169,17 @@ export class Attempts {
     const { timeoutMs, quota } = this.#parts;
     info.quota = typeof quota === "object" ? quota.name : quota;
     let failed: unknown;
-    const shown = this.#engine.options.shows?.(
-      this.#ofStream ? "stream" : "step",
-      attempted,
-      () => info.said,
-    );
+    const show = (): (() => void) | undefined =>
+      this.#engine.options.shows?.(this.#ofStream ? "stream" : "step", attempted, () => info.said);
+    let shown = show();
+    info.rest = () => {
+      const wake = this.#engine.rest();
+      shown?.();
+      return () => {
+        wake();
+        shown = show();
+      };
+    };
     try {
       const fact = await (timeoutMs === null
         ? this.#performed(info, attempted)
@@ -298,6 +310,7 @@ export class Info implements StepInfo, KeepsPrompt {
   keyed = false;
   /** The last words of a stream. */
   said = "";
+  declare rest: Rests["rest"];
 
   constructor(
     engine: Pick<CallEngine, "journal" | "world" | "options">,

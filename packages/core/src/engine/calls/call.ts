@@ -81,6 +81,7 @@ export interface CallEngine {
   block(error: DurableError): void;
   /** Ends the run, whatever its code does. */
   finish(finish: Finish): void;
+  rest(): () => void;
 }
 
 export interface CallParts {
