@@ -87,15 +87,18 @@ test("words that come while the run is parked are recorded, each once", async ()
     const asked = ctx.suspend("ask");
     const spoken = new Promise<void>((resolve) => (speak = resolve));
     const say = (delta: string) => ({ type: "text-delta", id: "t", delta });
-    const parts = async function* () {
-      yield { type: "start", messageId: "m" };
-      yield say("one");
-      await spoken;
-      yield say("two");
-      await asked;
-      yield say("three");
-    };
-    await chatStream(ctx, ReadableStream.from(parts()));
+    const parts = new ReadableStream<object>({
+      start: async (to) => {
+        to.enqueue({ type: "start", messageId: "m" });
+        to.enqueue(say("one"));
+        await spoken;
+        to.enqueue(say("two"));
+        await asked;
+        to.enqueue(say("three"));
+        to.close();
+      },
+    });
+    await chatStream(ctx, parts);
     return "done";
   });
   const app = createApp({ storage: new MemoryStorage(), secret, workflows: [answer], bind: false });

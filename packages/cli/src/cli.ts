@@ -119,11 +119,23 @@ function parse(
     ]),
   );
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    return parseArgs({ args: withNumbers(args), options, allowPositionals: true, strict: true });
   } catch (error) {
     const [text = ""] = (error instanceof Error ? error.message : String(error)).split(". To specify");
     throw new CliError(`${text}. Type durable help ${name}.`.replace("..", "."));
   }
+}
+
+/** `--turn -1` as `--turn=-1`: a negative number is a value, and no option. */
+function withNumbers(args: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const arg of args) {
+    const last = joined.at(-1);
+    if (/^-\d+$/.test(arg) && last !== undefined && /^--[^=]+$/.test(last))
+      joined.splice(-1, 1, `${last}=${arg}`);
+    else joined.push(arg);
+  }
+  return joined;
 }
 
 function report(error: unknown, term: Terminal, json: boolean): number {

@@ -100,6 +100,8 @@ export type Row = Omit<
   }[];
   readonly tokens?: number;
   readonly cost?: number;
+  /** Of a turn of an agent: the model that answered. */
+  readonly model?: string;
   /** The error in one line. */
   readonly problem?: string;
 };

@@ -58,3 +58,22 @@ test("is saved, and never shown under the origin of the dashboard", async () => 
   expect((await site.fetch("/api/runs/r1/export?redact=no")).status).toBe(400);
   await expect(exportRun(app, "nothing")).rejects.toThrow(/no run nothing/);
 });
+
+test("first words of a turn are on the page, and in no redacted file", async () => {
+  const agent = durable("agent", (ctx) =>
+    ctx.step("generate abcdefghijklmnop", ({ meter }) => {
+      meter({ model: "m-1", inputTokens: 1, outputTokens: 1 });
+      return {
+        content: [{ type: "text", text: `${"Words ".repeat(12)} ada@example.org` }],
+        finishReason: "stop",
+      };
+    }),
+  );
+  const own = createApp({ storage: new MemoryStorage(), secret, workflows: [agent] });
+  await own.run(agent, undefined, { id: "a1" });
+  const words = expect.stringMatching(/^Words Words .*ada@exa/) as string;
+  const page = await new Site({ app: own }).get<{ rows: unknown[] }>("runs/a1");
+  expect(page.rows).toMatchObject([{ turn: 1, model: "m-1", words }]);
+  expect(dataOf(await exportRun(own, "a1", { redact: false }))).toMatchObject({ run: { rows: [{ words }] } });
+  expect(await exportRun(own, "a1")).not.toContain("ada@");
+});

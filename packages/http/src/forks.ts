@@ -6,7 +6,7 @@ import { readJson } from "./body.ts";
 import { json } from "./errors.ts";
 import { allow, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
-import { membersOf, objectIn, runIdOf, textIn, textsIn } from "./request-fields.ts";
+import { membersOf, objectIn, placesIn, runIdOf, textIn } from "./request-fields.ts";
 import type { Call } from "./router.ts";
 import { toJson } from "./to-json.ts";
 
@@ -48,8 +48,8 @@ export function forkOptionsIn(members: Readonly<Record<string, unknown>>): ForkO
   const id = textIn(members, "id");
   if (id !== undefined) runIdOf(id);
   return {
-    ...only("from", textsIn(members, "from")),
-    ...only("after", textsIn(members, "after")),
+    ...only("from", placesIn(members, "from")),
+    ...only("after", placesIn(members, "after")),
     ...only("edit", objectIn(members, "edit")),
     ...only("label", textIn(members, "label")),
     ...only("id", id),

@@ -188,18 +188,26 @@ const plan = object({
   parent: runId,
   calls: {
     type: "array",
-    items: object({
-      key: text,
-      kind: { type: "string", enum: ["step", "stream", "child", "sleep", "suspend"] },
-      what: { type: "string", enum: ["reused", "edited", "runs", "waits"] },
-      next: { type: "boolean" },
-      usage: usages,
-    }),
+    items: object(
+      {
+        key: text,
+        was: text,
+        kind: { type: "string", enum: ["step", "stream", "child", "spawn", "sleep", "suspend"] },
+        what: { type: "string", enum: ["reused", "edited", "runs", "waits"] },
+        next: { type: "boolean" },
+        usage: usages,
+      },
+      ["was"],
+    ),
   },
   saved: spend,
   atStake: spend,
   blocked: { oneOf: [problem, { type: "null" }] },
 });
+
+/** A call by its key or name, or a turn of an agent by its number. */
+const place = { oneOf: [text, object({ turn: { type: "integer" } })] } as const;
+const places = { oneOf: [...place.oneOf, { type: "array", items: place }] } as const;
 
 const endStatus = { type: "string", enum: ["completed", "failed", "cancelled"] } as const;
 const counted = { type: "integer", minimum: 0 } as const;
@@ -268,7 +276,7 @@ export const schemas: Part = {
   Outcome: outcome,
   EntryPage: object({ entries: { type: "array", items: entry }, next: orNull(whole) }),
   ForkRequest: object(
-    { from: keys, after: keys, edit: { type: "object" }, input: any, label: text, id: runId },
+    { from: places, after: places, edit: { type: "object" }, input: any, label: text, id: runId },
     ["from", "after", "edit", "input", "label", "id"],
   ),
   Plan: plan,

@@ -46,6 +46,11 @@ const isList = (value: unknown): value is string[] => Array.isArray(value) && va
 const isObject = (value: unknown): value is Members =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+type Place = string | { readonly turn: number };
+const isPlace = (value: unknown): value is Place =>
+  isText(value) ||
+  (isObject(value) && Object.keys(value).length === 1 && Number.isSafeInteger(value["turn"]));
+
 /** An optional text member. */
 export const textIn = member("a string", isText);
 /** An optional member that is true or false. */
@@ -64,6 +69,11 @@ export const listIn = member("a list of strings", isList);
 export const textsIn = member(
   "a string or a list of strings",
   (value): value is string | string[] => isText(value) || isList(value),
+);
+/** Where a fork begins. */
+export const placesIn = member(
+  'a string, { "turn": number }, or a list of these',
+  (value): value is Place | Place[] => (Array.isArray(value) ? value.every(isPlace) : isPlace(value)),
 );
 export const objectIn = member("an object", isObject);
 export const labelsIn = member(

@@ -6,7 +6,7 @@ import type { Command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { findRun, shortId } from "../runs.ts";
 import { styled, type Style, type Terminal } from "../terminal.ts";
-import { duration, errorLines, inline, money, plural, tokens } from "../text/format.ts";
+import { duration, errorLines, inline, money, plural, tokens, turnText } from "../text/format.ts";
 import { fit, padEnd } from "../text/width.ts";
 
 export const diffCommand: Command = {
@@ -62,14 +62,16 @@ const looks: Record<CallDiff["change"], readonly [string, string, Style]> = {
 function callLines(call: CallDiff, views: readonly [RunView, RunView], term: Terminal): string[] {
   const [fancy, ascii, style] = looks[call.change];
   const { key, was = key, change, equal, before, after } = call;
-  const took = views.map(({ rows }, run) => {
-    const row = rows.find((found) => found.key === (run === 0 ? was : key));
-    return row === undefined || row.endedAt === null ? "" : duration(row.endedAt - row.startedAt);
-  });
+  const both = views.map(({ rows }, run) => rows.find((found) => found.key === (run === 0 ? was : key)));
+  const row = both[1] ?? both[0];
+  const about = row === undefined ? "" : turnText(row);
+  const took = both.map((one) =>
+    one === undefined || one.endedAt === null ? "" : duration(one.endedAt - one.startedAt),
+  );
   const times = change === "re-run" ? `  ${took.join(term.glyph(" → ", " -> "))}` : "";
   const same = equal && change === "re-run" ? ", same outcome" : "";
   const lines = [
-    ` ${styled(style, term.glyph(fancy, ascii))} ${padEnd(key, 28)} ${styled("dim", `${change}${same}${times}`)}`,
+    ` ${styled(style, term.glyph(fancy, ascii))} ${padEnd(key, 28)} ${styled("dim", `${change}${same}${times}${about === "" ? "" : `  ${about}`}`)}`,
   ];
   if (equal || [before, after].every(isNothing)) return lines;
   if (before !== null) lines.push(styled("red", `     - ${fit(givenText(before), term.width - 8)}`));

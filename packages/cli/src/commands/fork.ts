@@ -14,7 +14,7 @@ import { statusText } from "../text/status.ts";
 import { readPairs, readValue } from "../values.ts";
 
 export const fork: Command = {
-  usage: "<run> --from <step> | --after <step> | --edit <step>=<json> | --from-failure",
+  usage: "<run> --from <step> | --turn <number> | --after <step> | --edit <step>=<json> | --from-failure",
   summary: "Makes a new run that keeps recorded work of another",
   arguments: [1, 1],
   options: {
@@ -23,6 +23,12 @@ export const fork: Command = {
       multiple: true,
       value: "step",
       help: "runs this step again, and what depends on it",
+    },
+    turn: {
+      type: "string",
+      multiple: true,
+      value: "number",
+      help: "asks this turn of an agent again: 1 is the first, -1 the last",
     },
     after: {
       type: "string",
@@ -87,6 +93,7 @@ export const fork: Command = {
 
 async function optionsOf({ flags, streams }: CommandContext, view: RunView): Promise<ForkOptions> {
   const from = [...flags.list("from"), ...(flags.on("from-failure") ? [failureOf(view)] : [])];
+  const turns = flags.list("turn").map((turn) => ({ turn: Number(turn) }));
   const after = flags.list("after");
   const edit: Record<string, unknown> = { ...(await readPairs(flags.list("edit"), streams)) };
   const output = flags.text("output");
@@ -96,12 +103,12 @@ async function optionsOf({ flags, streams }: CommandContext, view: RunView): Pro
     edit[step] = await readValue(output, streams);
     from.length = 0;
   }
-  if (from.length + after.length + Object.keys(edit).length === 0)
-    throw new CliError("Say where the fork begins: --from, --after, --edit or --from-failure.");
+  if (from.length + turns.length + after.length + Object.keys(edit).length === 0)
+    throw new CliError("Say where the fork begins: --from, --turn, --after, --edit or --from-failure.");
   const input = flags.text("input");
   const chapter = flags.text("chapter");
   return {
-    ...(from.length > 0 ? { from } : {}),
+    ...(from.length + turns.length > 0 ? { from: [...from, ...turns] } : {}),
     ...(after.length > 0 ? { after } : {}),
     ...(Object.keys(edit).length > 0 ? { edit } : {}),
     ...(input === undefined ? {} : { input: await readValue(input, streams) }),
@@ -144,14 +151,16 @@ const looks: Record<PlannedCall["what"], readonly [string, string, Style]> = {
 };
 
 function planLines(plan: ForkPlan, term: Terminal): string[] {
-  const lines = plan.calls.map(({ key, what, next, usage }) => {
+  const lines = plan.calls.map(({ key, was, what, next, usage }) => {
     const [fancy, ascii, style] = looks[what];
     const used = usage.reduce(
       (sum, { inputTokens, outputTokens }) => [(sum[0] ?? 0) + inputTokens, (sum[1] ?? 0) + outputTokens],
       [0, 0],
     );
     const spent = tokens({ inputTokens: used[0] ?? 0, outputTokens: used[1] ?? 0 });
-    const about = [what, next ? "first" : "", spent].filter(Boolean).join(", ");
+    const about = [what, next ? "first" : "", was === undefined ? "" : `was ${was}`, spent]
+      .filter(Boolean)
+      .join(", ");
     return ` ${styled(style, term.glyph(fancy, ascii))} ${key}  ${styled("dim", about)}`;
   });
   return [`Plan of a fork of ${shortId(plan.parent)}:`, "", ...lines, "", ...summaryLines(plan, term)];

@@ -8,7 +8,7 @@ import { CliError, exit } from "../exit.ts";
 import { lookAt, type Look } from "../look.ts";
 import { findRun, shortId } from "../runs.ts";
 import { styled, type Terminal } from "../terminal.ts";
-import { duration, errorLines, inline, money, plural, tokens, when } from "../text/format.ts";
+import { duration, errorLines, inline, money, plural, tokens, turnText, when } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
 import { promptIn, promptLines } from "../text/prompt.ts";
@@ -273,6 +273,7 @@ function stepLines(row: RowView, now: number): string[] {
   const lines = [
     `${styled("bold", row.key)}  ${row.kind} ${row.status}${row.fromJournal ? ", from the journal" : ""}${row.struck === undefined ? "" : `, before the retry of ${when(row.struck, now)}`}`,
   ];
+  if (row.turn !== undefined) lines.push(`  ${turnText(row)}`);
   for (const { number, startedAt, endedAt, retryAt, ...attempt } of row.attempts) {
     const next = retryAt === undefined ? "" : `, next after ${duration(retryAt - (endedAt ?? retryAt))}`;
     lines.push(

@@ -23,6 +23,7 @@ export const forkSchema = schemaOf(
   {
     run: runSchema,
     from: { type: "string", description: "Runs this step again, and what depends on it" },
+    turn: { type: "integer", description: "Asks this turn of an agent again: 1 is the first, -1 the last" },
     after: { type: "string", description: "Keeps this step; what depends on it runs again" },
     edit: { type: "object", description: "Other outputs, by key" },
     input: { description: "Another input" },
@@ -31,7 +32,8 @@ export const forkSchema = schemaOf(
   "run",
 );
 
-export function forkOptions({ from, after, edit, input, label }: Args): ForkOptions {
+export function forkOptions({ from: step, turn, after, edit, input, label }: Args): ForkOptions {
+  const from = turn === undefined ? step : [step ?? [], { turn }].flat();
   const given = { from, after, edit, input, label };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,6 @@
 /** Times, amounts and values as short texts. */
 
-import type { Spend } from "@durable/core/inspect";
+import type { RowView, Spend } from "@durable/core/inspect";
 import { plain } from "@durable/core/inspect";
 
 const second = 1_000;
@@ -81,4 +81,14 @@ export function errorLines(error: unknown): string[] {
 /** `1 run`, `3 runs`. */
 export function plural(amount: number, noun: string): string {
   return `${amount.toLocaleString("en")} ${noun}${amount === 1 ? "" : "s"}`;
+}
+
+/** What people know a model call by, beside its hash: its number, its model and its first words. Empty for other rows. */
+export function turnText({ turn, words = "", usage }: Pick<RowView, "turn" | "words" | "usage">): string {
+  if (turn === undefined) return "";
+  const model = usage[0]?.model;
+  return inline(
+    [`turn ${turn}${model === undefined ? "" : ` ${model}`}`, words].filter(Boolean).join(": "),
+    120,
+  );
 }

@@ -5,7 +5,7 @@ import { allRows, type RowView, type RunView } from "@durable/core/inspect";
 import { styled, unstyled, type Terminal } from "../terminal.ts";
 import { axisLine, layAxis } from "./axis.ts";
 import { barOf } from "./bar.ts";
-import { duration, money, tokens, when } from "./format.ts";
+import { duration, money, tokens, turnText, when } from "./format.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
 
 export interface WaterfallOptions {
@@ -20,6 +20,8 @@ export interface WaterfallOptions {
 
 const mostRows = 120;
 const labelAtMost = 38;
+/** With names of model calls, which are read rather than typed. */
+const wideLabel = 60;
 
 interface Line {
   readonly row: RowView;
@@ -37,7 +39,10 @@ export function waterfall(view: RunView, options: WaterfallOptions): string[] {
   );
   const { label, widths, chart } = share(
     term.width,
-    Math.max(...lines.map((line) => widthOf(line.label))),
+    {
+      longest: Math.max(...lines.map((line) => widthOf(line.label))),
+      most: rows.some(({ turn }) => turn !== undefined) ? wideLabel : labelAtMost,
+    },
     wanted,
   );
   const columns = layAxis(rows, chart, { now, fold });
@@ -59,12 +64,12 @@ const chartAtLeast = 16;
 /** Shares the width: a narrow terminal loses the cost, then the tokens, then a part of the labels. */
 function share(
   width: number,
-  longest: number,
+  { longest, most }: { readonly longest: number; readonly most: number },
   wanted: readonly number[],
 ): { readonly label: number; readonly widths: readonly number[]; readonly chart: number } {
   const widths = [...wanted];
   const right = (): number => widths.reduce((sum, each) => sum + (each === 0 ? 0 : each + 2), 0);
-  const label = Math.min(labelAtMost, longest);
+  const label = Math.min(most, longest);
   for (let i = widths.length - 1; i > 0 && width - label - right() - 3 < chartAtLeast; i--) widths[i] = 0;
   const fitting = Math.max(12, Math.min(label, width - right() - 3 - chartAtLeast));
   return { label: fitting, widths, chart: Math.max(chartAtLeast, width - fitting - right() - 3) };
@@ -160,7 +165,9 @@ function keyName({ key }: RowView): string {
 function labelOf(row: RowView, name: string, term: Terminal): string {
   const tries = row.attempts.length > 1 ? styled("dim", ` try ${row.attempts.length}`) : "";
   const edited = row.edited ? styled("yellow", ` ${term.glyph("✎", "edited")}`) : "";
-  return `${glyphOf(row, term)} ${row.kind === "branch" ? styled("bold", name) : name}${edited}${tries}`;
+  const about = turnText(row);
+  const said = about === "" ? "" : styled("dim", ` ${about}`);
+  return `${glyphOf(row, term)} ${row.kind === "branch" ? styled("bold", name) : name}${edited}${tries}${said}`;
 }
 
 function glyphOf(row: RowView, term: Terminal): string {

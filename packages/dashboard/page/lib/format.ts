@@ -1,6 +1,7 @@
 /** Numbers, times and ids as people read them. */
 
 import type { RunStateName, RunStatus } from "@durable/core";
+import type { Row } from "../../src/api.ts";
 
 const second = 1_000;
 const minute = 60 * second;
@@ -83,4 +84,9 @@ export function stateName(state: RunStateName): string {
 
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
+}
+
+/** What people know a model call by: its number, its model and its first words. */
+export function turnText({ turn, model, words = "" }: Row): string {
+  return [`turn ${turn}${model === undefined ? "" : ` ${model}`}`, words].filter(Boolean).join(": ");
 }

@@ -7,7 +7,7 @@ import { useEffect } from "preact/hooks";
 import type { Row, RunPage, StepDetail } from "../../src/api.ts";
 import { exported, getStep, listen } from "../lib/api.ts";
 import { chatOf, chatOfChunks, type ChatMessage } from "../lib/chat.ts";
-import { cost, count, duration, fullTime, plural } from "../lib/format.ts";
+import { cost, count, duration, fullTime, plural, turnText } from "../lib/format.ts";
 import { useLoad } from "../lib/hooks.ts";
 import { queryOf, setQuery } from "../lib/router.ts";
 import { Problem, RunLink, type Tab, Tabs } from "./basic.tsx";
@@ -82,6 +82,12 @@ function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.El
         <b class="key">{row.struck === undefined ? row.key : row.name}</b>{" "}
         {attempts.length > 1 && <span class="faint">{plural(attempts.length, "attempt")}</span>}
       </dd>
+      {row.turn !== undefined && (
+        <>
+          <dt>Turn</dt>
+          <dd>{turnText(row)}</dd>
+        </>
+      )}
       <dt>Status</dt>
       <dd>
         {row.fromJournal === true ? "from the journal, not run here" : status}

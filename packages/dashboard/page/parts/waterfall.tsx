@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Row } from "../../src/api.ts";
 import { axisOf, gapsOf, span, ticksOf } from "../lib/axis.ts";
-import { clock, count, duration, plural } from "../lib/format.ts";
+import { clock, count, duration, plural, turnText } from "../lib/format.ts";
 import { Virtual } from "./virtual.tsx";
 
 const lineHeight = 28;
@@ -165,6 +165,7 @@ function Line({
         <span class={isWork(row) ? "" : "soft"} title={key}>
           <span class="vh">{row.kind} </span>
           {nameOf(row)}
+          {row.turn !== undefined && <span class="faint"> {turnText(row)}</span>}
           <span class="vh">{aboutRow(row)}</span>
         </span>
         {row.struck === undefined ? (
@@ -181,10 +182,11 @@ function Line({
   );
 }
 
-/** The number of a repeated name is part of what people look for. */
-function nameOf({ key, name, branch }: ShownRow): string {
+/** The number of a repeated name is part of what people look for. The hash of a turn is not: its title has it. */
+function nameOf({ key, name, branch, turn }: ShownRow): string {
   const number = /#\d+$/.exec(key)?.[0] ?? "";
-  return (branch === undefined ? "" : `${branch} / `) + name + number;
+  const shown = turn === undefined ? name : name.replace(/ [a-z2-7]{16}$/, "");
+  return (branch === undefined ? "" : `${branch} / `) + shown + number;
 }
 
 function isWork({ kind }: Row): boolean {

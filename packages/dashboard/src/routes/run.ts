@@ -135,6 +135,7 @@ function rowOf(row: RowView, { prices }: Service): Row {
     ...(tokens === 0 ? {} : { tokens }),
     ...(spend.cost === null || tokens === 0 ? {} : { cost: spend.cost }),
     ...("error" in row ? { problem: describe(error) } : {}),
+    ...(row.turn === undefined || usage[0] === undefined ? {} : { model: usage[0].model }),
   };
 }
 
