@@ -24,13 +24,17 @@ export async function recordCall(
     attempts.of(info.signal, async () => {
       keepPrompt(info, call);
       const given = await invoke(anySignal(info.signal, signal));
+      // A model of one's own may return anything, and what wraps it may know what that means.
+      if (typeof given !== "object" || given === null) return given;
       const result = completed(call, info, given);
       meter(info, call.model, result);
       live = given;
       return { ...result, ...recordedQuestion(call, recorder.keepsFailures) };
     });
   try {
-    const result = withoutQuestion(await recorder.step(name, work, { retry: options.retry, signal, call }));
+    const recorded = await recorder.step(name, work, { retry: options.retry, signal, call });
+    if (typeof recorded !== "object" || recorded === null) return recorded;
+    const result = withoutQuestion(recorded);
     if ("content" in result) noteCalls(result.content);
     return live === null ? result : withBodies(result, live);
   } catch (error) {

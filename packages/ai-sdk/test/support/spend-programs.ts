@@ -4,12 +4,15 @@ import {
   createApp,
   durable,
   FatalError,
+  MemoryStorage,
   type App,
   type Context,
   type Storage,
   type Workflow,
 } from "@durable/core";
+import { systemWorld } from "@durable/core/storage";
 import { seeded, virtualWorld, type VirtualWorld } from "@durable/testing";
+import { chatStream, createChatHandler, usageOfChat, type ChatInput } from "../../src/chat/index.ts";
 import { durableModel, durableTools } from "../../src/index.ts";
 import { asked, fakeModel, finish, words, type FakeModel } from "./fake-model.ts";
 import { latest } from "./versions.ts";
@@ -36,7 +39,9 @@ interface Call {
 
 type Act =
   | Call
-  | { readonly kind: "together" | "child"; readonly acts: readonly Act[] }
+  | { readonly kind: "together"; readonly mode: "all" | "settled"; readonly acts: readonly Act[] }
+  | { readonly kind: "child"; readonly acts: readonly Act[] }
+  /** Late, so that no call of another branch is in flight: its answer would be nobody's. */
   | { readonly kind: "fails" };
 
 interface Plan {
@@ -51,15 +56,20 @@ export const prices = { "model-0": { input: 2, output: 8 }, "model-1": { input: 
 
 type Random = ReturnType<typeof seeded>;
 
+/** Longer than all attempts of a call. */
+const lateMs = 60_000;
+
+const simple = ["ask", "stream", "draft", "research", "flaky"] as const;
+
 function actOf(random: Random, depth: number): Act {
-  const simple = ["ask", "stream", "draft", "research", "flaky"] as const;
-  const kinds = depth === 0 ? simple : ([...simple, "fails", "together", "child"] as const);
-  const kind = random.pick(kinds);
+  const kind = random.pick(depth === 0 ? simple : ([...simple, "fails", "together", "child"] as const));
+  const below = (): Act[] => Array.from({ length: random.between(1, 3) }, () => actOf(random, depth - 1));
   if (kind === "fails") return { kind };
-  // A branch that fails ends the calls of the others, whose answers nobody records.
-  const below = kind === "together" ? 0 : depth - 1;
-  if (kind === "together" || kind === "child")
-    return { kind, acts: Array.from({ length: random.between(1, 3) }, () => actOf(random, below)) };
+  if (kind === "together") return { kind, mode: random.pick(["all", "settled"]), acts: below() };
+  return kind === "child" ? { kind, acts: below() } : callOf(random, kind);
+}
+
+function callOf(random: Random, kind: Call["kind"]): Call {
   const model = random.between(0, 2);
   return { kind, model, label: kind === "research" ? `research${model}` : `${kind}${model}` };
 }
@@ -82,6 +92,10 @@ export class Spenders {
   readonly #failed = new Set<string>();
   readonly #parent: Workflow<Plan, void>;
   readonly #child: Workflow<Plan, void>;
+  /** Chats are watched by viewers, whose time is real: it begins on a day of its own. */
+  readonly #chats: App;
+  readonly #chatTime = { ...systemWorld, now: () => Date.parse("2026-02-01T01:00:00Z") + performance.now() };
+  readonly #lists = { storage: new MemoryStorage() };
 
   constructor(seed: number, storage: Storage) {
     this.#random = seeded(seed);
@@ -99,6 +113,38 @@ export class Spenders {
       patience: "30 days",
       bind: false,
     });
+    const chat = durable("chat", (ctx, input: ChatInput) => this.#answer(ctx, input));
+    const world = this.#chatTime;
+    this.#chats = createApp({ workflows: [chat], storage, world, prices, patience: "1m", bind: false });
+  }
+
+  /** A chat of some messages, each answered by a run. Returns what it used by its own sum. */
+  async chat(chatId: string): Promise<{ inputTokens: number; outputTokens: number; unknown: number }> {
+    const authorize = () => true;
+    const handler = createChatHandler(this.#chats, { workflow: "chat", journal: this.#lists, authorize });
+    const rounds = this.#random.between(1, 3);
+    for (let n = 1; n <= rounds; n++) {
+      const acts = Array.from({ length: this.#random.between(1, 3) }, () =>
+        callOf(this.#random, this.#random.pick(simple)),
+      );
+      const messages = [{ id: `m${n}`, role: "user", parts: [{ type: "text", text: JSON.stringify(acts) }] }];
+      const body = JSON.stringify({ id: chatId, trigger: "submit-message", messages });
+      const headers = { "content-type": "application/json" };
+      await (await handler(new Request("http://chat/api/chat", { method: "POST", headers, body }))).text();
+    }
+    for (const { runId } of (await this.#chats.list({ workflow: "chat", status: "running" })).runs)
+      await this.#chats.get(runId).result();
+    return (await usageOfChat(this.#chats, chatId, { journal: this.#lists })).total;
+  }
+
+  /** Makes the calls that the message names, and streams the words of one more. */
+  async #answer(ctx: Context, { messages }: ChatInput): Promise<void> {
+    const [{ parts }] = messages as [{ parts: { text: string }[] }];
+    const where = { workflow: "chat", tag: "" };
+    for (const act of JSON.parse(parts[0]?.text ?? "[]") as Call[]) await this.#call(ctx, act, where);
+    const prompt = JSON.stringify({ model: "model-1", label: "stream", ...where });
+    const model = durableModel(ctx, this.#models[1] as FakeModel);
+    await chatStream(ctx, latest.ai.streamText({ model, prompt }).toUIMessageStream());
   }
 
   /** Runs a program, retries it where it failed, and forks it. */
@@ -144,8 +190,10 @@ export class Spenders {
 
   #bill(about: string): { readonly inputTokens: number; readonly outputTokens: number } {
     const counted = { inputTokens: this.#random.between(1, 900), outputTokens: this.#random.between(1, 90) };
-    const day = new Date(this.#world.now()).toISOString().slice(0, 10);
-    this.billed.push({ ...(JSON.parse(about) as Billed), day, ...counted });
+    const billed = JSON.parse(about) as Billed;
+    const world = billed.workflow === "chat" ? this.#chatTime : this.#world;
+    const day = new Date(world.now()).toISOString().slice(0, 10);
+    this.billed.push({ ...billed, day, ...counted });
     return counted;
   }
 
@@ -176,14 +224,19 @@ export class Spenders {
   async #act(ctx: Context, plan: Plan, workflow: string, act: Act): Promise<unknown> {
     if (act.kind === "child") return ctx.child(this.#child, { ...plan, acts: act.acts });
     if (act.kind === "together")
-      return ctx.parallel(act.acts.map((one) => (branch) => this.#act(branch, plan, workflow, one)));
-    if (act.kind === "fails")
+      return ctx.parallel(
+        act.acts.map((one) => (branch: Context) => this.#act(branch, plan, workflow, one)),
+        { mode: act.mode as "settled" },
+      );
+    if (act.kind === "fails") {
+      await ctx.sleep(lateMs);
       return ctx.step("fails", () => {
         // A run fails once: its retry, and its forks, go on.
         const isFirst = !this.#failed.has(ctx.runId);
         this.#failed.add(ctx.runId);
         if (isFirst) throw new FatalError("not today");
       });
+    }
     return this.#call(ctx, act as Call, {
       workflow,
       tag: workflow === "inner" || plan.tag === "" ? "" : `team=${plan.tag}`,
