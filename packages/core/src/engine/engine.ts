@@ -170,10 +170,11 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** A stream waits for the code: the run may be parked meanwhile, and goes on with what comes next. */
   rest(): () => void {
-    const wake = this.inFlight.rest();
+    this.inFlight.resting += 1;
+    this.wake();
     return () => {
+      this.inFlight.resting -= 1;
       this.#revived();
-      wake();
     };
   }
 

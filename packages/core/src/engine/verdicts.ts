@@ -61,21 +61,15 @@ export class InFlight {
   readonly changed: () => void;
   #count = 0;
   #kept = 0;
-  #resting = 0;
+  /** How many of them wait for the code itself. */
+  resting = 0;
 
   constructor(changed: () => void) {
     this.changed = changed;
   }
 
   get idle(): boolean {
-    return this.#count === this.#resting;
-  }
-
-  /** One of them waits for the code itself, until the returned function is called. */
-  rest(): () => void {
-    this.#resting += 1;
-    this.changed();
-    return () => void (this.#resting -= 1);
+    return this.#count === this.resting;
   }
 
   /** Whatever is under way may be abandoned. */

@@ -17,7 +17,7 @@ import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { pathOf, stepAsked } from "../journal/keys.ts";
-import { sortOf } from "../journal/turns.ts";
+import { sortOf, turnKeys } from "../journal/turns.ts";
 import type { Prices, Usage } from "../values/usage.ts";
 import { spendOf, type Spend } from "./spend.ts";
 import { definitionOf, openRun } from "../runs/lookup.ts";
@@ -81,8 +81,6 @@ export async function planFork(
   const edited = new Set(fact.edits.map(({ key }) => key));
   const next = new Map<string, Kind>();
   const recorded = recordedCalls(parent.entries);
-  /** Calls that the parent asked otherwise, by their keys there. */
-  const asked = new Map<string, string>();
   let unsure: readonly string[] = [];
   const stop = await replay(host, definition, fork, (end) => {
     const { calls } = end;
@@ -90,23 +88,25 @@ export async function planFork(
     const answered = new Set(end.replay.keptBy.values());
     for (const { key, kind, scope } of calls.all())
       if (!kept.has(key) && !answered.has(key) && !scope.closed) next.set(key, kind as Kind);
-    const left = contentKeys(parent.entries).filter((key) => !kept.has(key) && !next.has(key));
-    for (const { key, byContent } of calls.all()) {
-      if (byContent === undefined || recorded.has(key) || !next.has(key)) continue;
-      const at = left.findIndex((old) => sortOf(old) === sortOf(key));
-      if (at !== -1) asked.set(left.splice(at, 1).join(), key);
-    }
   });
   const used = usageByKey(parent.entries);
-  const fresh = new Set(asked.values());
-  const all = [...new Map([...recorded, ...next])].filter(([key]) => !fresh.has(key));
-  const calls = all.map(([old, kind]): PlannedCall => {
-    const key = asked.get(old) ?? old;
+  const planned = (key: string, kind: Kind, was = key): PlannedCall => {
     const again = kind === "sleep" || kind === "suspend" ? "waits" : "runs";
     const what = !kept.has(key) ? again : edited.has(key) ? "edited" : "reused";
-    const { usage } = spendOf(used.get(old) ?? []);
-    return { key, ...(key === old ? {} : { was: old }), kind, what, next: next.has(key), usage };
+    const { usage } = spendOf(used.get(was) ?? []);
+    return { key, ...(key === was ? {} : { was }), kind, what, next: next.has(key), usage };
+  };
+  const turns = new Set(turnKeys(parent.entries));
+  const calls = [...recorded].map(([was, kind]) => {
+    const isLeft = turns.has(was) && !kept.has(was) && !next.has(was);
+    // In its branch, the first new call of a model is the first turn that is left, asked otherwise.
+    const fits = (one: string): boolean => !recorded.has(one) && sortOf(one) === sortOf(was);
+    const key = isLeft ? [...next.keys()].find(fits) : undefined;
+    if (key === undefined) return planned(was, kind);
+    recorded.set(key, kind);
+    return planned(key, kind, was);
   });
+  for (const [key, kind] of next) if (!recorded.has(key)) calls.push(planned(key, kind));
   const spent = (what: PlannedCall["what"]): Spend =>
     spendOf(
       calls.filter((call) => call.what === what).flatMap(({ usage }) => usage),
@@ -143,11 +143,6 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
     if (!kinds.has(entry.key)) kinds.set(entry.key, kind);
   }
   return kinds;
-}
-
-/** Recorded calls that are named by their content, in the order in which they settled. */
-function contentKeys(entries: readonly Entry[]): string[] {
-  return entries.flatMap((entry) => ("work" in entry && entry.work === "content" ? [entry.key] : []));
 }
 
 /** What the attempts of each call used, by key. */

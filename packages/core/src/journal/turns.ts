@@ -14,30 +14,26 @@ export interface TurnPlace {
 /** The keys of all turns, also in branches, in the order in which their answers were recorded. */
 export function turnKeys(entries: readonly RunEntry[]): string[] {
   const keys: string[] = [];
-  const heads = new Set<string>();
+  const streams = new Set<string>();
   for (const entry of entries) {
-    if (entry.kind === "stream.chunks" && isHead(entry.chunks)) heads.add(entry.key);
+    if (entry.kind === "stream.chunks" && (entry.chunks as Chunks)[0]?.[1]?.type === headType)
+      streams.add(entry.key);
     if (entry.kind !== "step.completed" && entry.kind !== "stream.completed") continue;
-    const { kind, key, kept, work, value } = entry;
-    // A stream that a fork edited has no head.
-    const isStream = kind !== "step.completed" && (work === "content" || heads.has(key) || isHead(value));
-    if (!isStream && !isAnswer(value)) continue;
+    const { key, kept, value } = entry;
+    const { content, finishReason } = Object(value) as Partial<Answer>;
     // An answer that changed code has kept is the same turn under another key.
-    const at = kept === undefined ? -1 : keys.indexOf(kept);
-    keys.splice(at === -1 ? keys.length : at, 1, key);
+    const at = keys.indexOf(kept ?? "");
+    if (at < 0 && !streams.has(key) && !(content && finishReason)) continue;
+    keys.splice(at < 0 ? keys.length : at, 1, key);
   }
   return keys;
 }
 
-function isAnswer(value: unknown): boolean {
-  const { content, finishReason } = (value ?? {}) as { content?: unknown; finishReason?: unknown };
-  return Array.isArray(content) && finishReason !== undefined;
-}
+type Chunks = readonly (readonly [unknown, { readonly type?: unknown }?] | null)[];
 
-/** Chunks are a time and a part. */
-function isHead(chunks: unknown): boolean {
-  const [first] = (chunks ?? []) as readonly (readonly [unknown, { type?: unknown }?] | undefined)[];
-  return first?.[1]?.type === headType;
+interface Answer {
+  readonly content: unknown;
+  readonly finishReason: unknown;
 }
 
 /**

@@ -11,6 +11,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
+import { defined } from "../values/options.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 import { flowOf, record } from "./flow.ts";
 import { firstTags } from "./list.ts";
@@ -44,13 +45,9 @@ export async function create(
     version,
     input: encoded,
     nonce: newNonce(host.world, runId),
-    ...(childOf === undefined ? {} : { childOf }),
-    ...(flow === undefined ? {} : { flow }),
-    ...(spawnedBy === undefined ? {} : { spawnedBy }),
+    ...defined({ childOf, flow, spawnedBy, scope, schedule: given.schedule }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
-    ...(scope === undefined ? {} : { scope }),
     ...(given.budgets === undefined || given.budgets.length === 0 ? {} : { budgets: given.budgets }),
-    ...(given.schedule === undefined ? {} : { schedule: given.schedule }),
     ...ends,
   } as const;
   const append = async (leases: boolean): Promise<boolean> => {

@@ -148,7 +148,7 @@ export class Keys {
     if (key !== undefined) return key;
     throw new DurableError(
       "unknown-step",
-      `Run ${this.#parent.runId} has no turn ${turn}. It has ${keys.length} turns of language models, counted from 1, or from -1 at the end.`,
+      `Run ${this.#parent.runId} has no turn ${turn}. It has ${keys.length} turns: 1 is the first, -1 the last.`,
       { details: { turn, turns: keys.length } },
     );
   }

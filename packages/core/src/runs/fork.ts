@@ -18,7 +18,7 @@ import { atOnce, limits } from "../values/limits.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import { assertRunOf, encodeInput, newNonce, definitionOf, openRun } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
-import { allowed, assertOptions } from "../values/options.ts";
+import { allowed, assertOptions, defined } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import { flowOf } from "./flow.ts";
 import type { Outcome } from "../journal/outcome.ts";
@@ -103,14 +103,12 @@ export async function forkOf(
     version: definition.version,
     parent: parentId,
     label,
-    ...(tags === undefined ? {} : { tags }),
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ tags, scope, flow }),
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),
     ...(asked.length === 0 ? {} : { cuts: asked }),
     ...input,
-    ...(flow === undefined ? {} : { flow }),
     ...deadlineAt(host, definition.defaults.deadline),
     ...changes,
   };
@@ -186,7 +184,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   const anchored = named.length >= atOnce.ancestors;
   const runs: readonly Ancestor[] = [
     ...(anchored ? [] : named),
-    { ...own, ...(from === undefined ? {} : { from }), ...(anchored ? ({ above: true } as const) : {}) },
+    { ...own, ...defined({ from }), ...(anchored ? ({ above: true } as const) : {}) },
   ];
   const line = runs.map((run, i): Ancestor => {
     if (run.above) return { ...run, cuts: [...run.cuts, ...cuts] };

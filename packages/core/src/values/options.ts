@@ -33,10 +33,12 @@ export function assertOptions(
 }
 
 /** A copy of options without those that are `undefined`, which count as left out. */
-export function defined<T extends object>(options: T): Partial<T> {
+export function defined<T extends object>(options: T): Defined<T> {
   const given = Object.entries(options).filter(([, option]) => option !== undefined);
-  return Object.fromEntries(given) as Partial<T>;
+  return Object.fromEntries(given) as Defined<T>;
 }
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** All candidates, sorted by how many pairs of letters they share with the given name. */
 export function nearest(

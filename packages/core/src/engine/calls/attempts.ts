@@ -169,17 +169,7 @@ export class Attempts {
     const { timeoutMs, quota } = this.#parts;
     info.quota = typeof quota === "object" ? quota.name : quota;
     let failed: unknown;
-    const show = (): (() => void) | undefined =>
-      this.#engine.options.shows?.(this.#ofStream ? "stream" : "step", attempted, () => info.said);
-    let shown = show();
-    info.rest = () => {
-      const wake = this.#engine.rest();
-      shown?.();
-      return () => {
-        wake();
-        shown = show();
-      };
-    };
+    info.shown = this.#engine.options.shows?.(this.#ofStream ? "stream" : "step", attempted, () => info.said);
     try {
       const fact = await (timeoutMs === null
         ? this.#performed(info, attempted)
@@ -194,7 +184,7 @@ export class Attempts {
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used, ...assumed }, thrown);
     }
-    shown?.();
+    info.shown?.();
     return { used: info.used, thrown: failed };
   }
 
@@ -310,7 +300,9 @@ export class Info implements StepInfo, KeepsPrompt {
   keyed = false;
   /** The last words of a stream. */
   said = "";
-  declare rest: Rests["rest"];
+  /** Ends what people see of it. */
+  shown: (() => void) | undefined;
+  rest: Rests["rest"] | undefined;
 
   constructor(
     engine: Pick<CallEngine, "journal" | "world" | "options">,

@@ -132,11 +132,12 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
       where: `chunk of ${this.where}`,
       pending: () => this.#pending(buffer),
     });
-    const { signal, rest } = info;
+    const { signal } = info;
     info.rest = () => {
       // What is gathered could not be written while the run is parked.
       buffer.flush();
-      return rest();
+      info.shown?.();
+      return this.engine.rest();
     };
     // Written chunks may never become durable now, so nothing may wait for them, and no timer may keep the process alive.
     const stop = (): void => {
