@@ -18,7 +18,8 @@ export function firstWords(value: unknown): string {
   const parts = partsIn(value);
   let text = "";
   for (const { type, text: whole, delta } of parts) {
-    if (type === "text" || type === "text-delta") text += String((type === "text" ? whole : delta) ?? "");
+    const said = type === "text" ? whole : type === "text-delta" ? delta : "";
+    if (typeof said === "string") text += said;
     if (text.length > mostRead) break;
   }
   const line = text.slice(0, mostRead).replaceAll(/\s+/g, " ").trim();

@@ -35,14 +35,14 @@ export interface EditedCall {
 }
 
 /** A call by its key, or by its name where that is unique; a turn of an agent also by its number. */
-export type Place = string | TurnPlace;
+export type ForkPlace = string | TurnPlace;
 
 /** Where a fork goes back to. */
 export interface Places {
   /** Runs this step again, and what depends on it. `{ turn: -1 }` is the last answer of a language model. */
-  readonly from?: Place | readonly Place[] | undefined;
+  readonly from?: ForkPlace | readonly ForkPlace[] | undefined;
   /** Keeps this step, and runs again what depends on it. */
-  readonly after?: Place | readonly Place[] | undefined;
+  readonly after?: ForkPlace | readonly ForkPlace[] | undefined;
 }
 
 /** The keys of the parent. */
@@ -153,7 +153,7 @@ export class Keys {
     );
   }
 
-  #find(name: Place): string {
+  #find(name: ForkPlace): string {
     if (typeof name === "object") return this.#turn(name);
     if (this.#paths.has(name)) return name;
     if ([...this.#paths].some((path) => path.startsWith(`${name}[`))) return name;
