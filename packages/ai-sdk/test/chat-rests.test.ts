@@ -47,9 +47,9 @@ test.each([
   const storage = new MemoryStorage();
   const { app, paid } = host(storage, server.url, warm);
   const handler = createChatHandler(app, { workflow: "answer", authorize: () => true, keepAlive: 50 });
-  const { url, close } = await serve(handler);
+  const served = await serve(handler);
   try {
-    const client = new ChatClient(`${url}/api/chat`);
+    const client = new ChatClient(`${served.url}/api/chat`);
     const sent = client.sendMessage({ text: "Pay." });
     const parked = await vi.waitFor(async () => {
       const { runs } = await app.list({ workflow: "answer", status: "suspended" });
@@ -76,7 +76,7 @@ test.each([
     );
     expect(Math.max(...attempts)).toBe(warm === 0 ? 2 : 1);
   } finally {
-    await close();
+    await served.close();
     await server.close();
   }
 });

@@ -237,7 +237,7 @@ export class Spenders {
         if (isFirst) throw new FatalError("not today");
       });
     }
-    return this.#call(ctx, act as Call, {
+    return this.#call(ctx, act, {
       workflow,
       tag: workflow === "inner" || plan.tag === "" ? "" : `team=${plan.tag}`,
     });

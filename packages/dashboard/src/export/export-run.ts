@@ -85,7 +85,9 @@ async function fileOf(
   };
   const shown = await pageOf(service, runId, { request: options.request, room: ofRun });
   // The first words are cut, and a secret that is cut is not known as one.
-  const worded = options.redact ? { ...shown, rows: shown.rows.map(({ words: _, ...row }) => row) } : shown;
+  const worded = options.redact
+    ? { ...shown, rows: shown.rows.map(({ words: _words, ...row }) => row) }
+    : shown;
   const run = await written(worded);
   const steps: [string, StepDetail][] = [];
   for (const row of rows) {
