@@ -315,8 +315,8 @@ const plans: readonly PlantedBug[] = [
   {
     name: "plan-knows-the-past-alone",
     breaks: "plan.3",
-    find: "new Map([...recorded, ...next])",
-    replace: "recorded",
+    find: "if (!recorded.has(key)) calls.push(planned(key, kind));",
+    replace: "void [key, kind];",
     why: "A plan leaves out the fork's first calls if the parent never made them.",
     seenBy: { test: "packages/core/test/runs/fork-edit.test.ts", because },
   },
