@@ -41,16 +41,27 @@ const streams: readonly PlantedBug[] = [
   {
     name: "silence-is-the-end",
     breaks: "reader.2",
-    find: "if (journal.state.end !== null || journal.past) throw endedWithout(journal, name);",
-    replace: "if (journal.state.end !== null || journal.past) return;",
+    find: "if (ended !== null) throw ended;",
+    replace: "if (ended !== null) return;",
     why: "A stream that was cut off looks complete to a reader.",
   },
   {
     name: "reader-takes-the-lead",
     breaks: "reader.3",
-    find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
-    replace: "    await host.world.turn();\n",
+    find: "      await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
+    replace: "      await host.world.turn();\n",
     why: "A waiting reader queries the storage in a tight loop.",
+  },
+  {
+    name: "reader-keeps-the-journal",
+    breaks: "reader.4",
+    find: "    journal.forget();\n",
+    replace: "",
+    why: "Every slow reader holds the whole journal of its run.",
+    seenBy: {
+      test: "packages/core/test/runs/reader-memory.test.ts",
+      because: "memory is not simulated",
+    },
   },
 ];
 

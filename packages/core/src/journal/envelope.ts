@@ -121,6 +121,12 @@ export class Envelope {
     this.#named.clear();
   }
 
+  /** Drops what it knows of blobs. */
+  forget(): void {
+    this.#texts.clear();
+    this.#values.clear();
+  }
+
   /** The batch is stored, so its blobs need not be sent again. */
   landed({ contents }: Wrapped): void {
     for (const [name, text] of contents) {

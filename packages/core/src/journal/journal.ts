@@ -487,6 +487,18 @@ export class RunJournal {
     this.#seq = base;
   }
 
+  /**
+   * Lets go of entries and values, for a reader that only needs what comes next. A value that shares a part with an earlier
+   * one is then `corrupt`: the run must be opened again.
+   */
+  forget(): void {
+    const { summary } = this.state;
+    this.#turnPage(this.#seq);
+    Object.assign(this.state.summary, summary);
+    this.#first = { ...this.first, input: null } as Beginning;
+    this.#envelope.forget();
+  }
+
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
     this.#inherited = await inheritedBy(forked, at, this.#source);

@@ -5,6 +5,7 @@
  * reader.2. Only its entry ends a stream. If a producer died, its chunks are followed by a reset when the next attempt
  *     records its first chunk.
  * reader.3. A slow or absent reader costs the producer nothing, because readers pull.
+ * reader.4. While a reader waits, for more or for who reads it, it holds some MiB of chunks at most, whatever the journal has.
  */
 
 import { callKind } from "../journal/kinds.ts";
@@ -39,6 +40,9 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Characters of entries at which a page of a stream is closed. What follows is read again. */
+const pageLength = 4e6;
+
 type StreamEntry = Extract<Entry, { kind: "stream.chunks" | "stream.completed" | "stream.failed" }>;
 
 export async function* readStream(
@@ -55,35 +59,56 @@ export async function* readStream(
       `run.stream("${name}") of run ${runId} needs integers: \`from\` is 0 or more, \`attempt\` 1 or more.`,
     );
   }
-  const journal = await openRun(host, runId, options.chapter);
+  const open = (): Promise<RunJournal> => openRun(host, runId, options.chapter);
+  let journal = await open();
   let { chapter } = journal;
+  const { createdAt } = journal.state.summary;
   const place = { attempt, next: from };
+  const keys = new Set<string>();
   let seen = 0;
   let key: string | null = null;
   for (;;) {
+    // The id may have been deleted and used again.
+    if (journal.deleted || journal.state.summary.createdAt !== createdAt) throw notFound(runId);
     // A stream that is not complete when its chapter ends stays so. One that has not begun may be in the next.
-    if (journal.chapter !== chapter && key !== null) throw endedWithout(journal, name, true);
+    if (journal.chapter !== chapter && key !== null) throw endedWithout(journal, name, keys, true);
     ({ chapter } = journal);
-    key ??= keyOf(journal, name);
+    for (const entry of journal.entries) if (isOfStream(entry)) keys.add(entry.key);
+    key ??= keyOf(runId, name, keys);
     // By position, because a retry removes entries that were seen.
-    const known = journal.entries.findLastIndex(({ seq }) => seq <= seen) + 1;
-    const fresh = key === null ? [] : journal.entries.slice(known);
-    seen = fresh.at(-1)?.seq ?? seen;
-    for (const entry of fresh) {
-      if (key === null || !isOf(entry, key)) continue;
+    const start = seen;
+    let room = pageLength;
+    const page = journal.entries.filter((entry) => {
+      if (entry.seq <= start || (room < 0 && entry.seq > seen)) return false;
+      seen = Math.max(seen, entry.seq);
+      if (!isOf(entry, key)) return false;
+      room -= JSON.stringify(entry).length;
+      return true;
+    }) as StreamEntry[];
+    const ended = journal.state.end !== null || journal.past ? endedWithout(journal, name, keys) : null;
+    journal.forget();
+    for (const entry of page) {
       yield* eventsOf(entry, place, runId);
       if (entry.kind === "stream.completed") return;
     }
-    if (journal.state.end !== null || journal.past) throw endedWithout(journal, name);
-    if (signal?.aborted === true) return;
-    // A deletion does not wake the reader, so it checks at intervals.
-    await host.changed(journal, host.world.now() + host.leaseMs, signal);
-    await journal.refresh();
-    if (journal.deleted) throw notFound(runId);
+    if (room >= 0) {
+      if (ended !== null) throw ended;
+      if (signal?.aborted === true) return;
+      // A deletion does not wake the reader, so it checks at intervals.
+      await host.changed(journal, host.world.now() + host.leaseMs, signal);
+      try {
+        await journal.refresh();
+        continue;
+      } catch (error) {
+        // A value may share a part with one that was let go.
+        if (!DurableError.is(error, "corrupt")) throw error;
+      }
+    }
+    journal = await open();
   }
 }
 
-function isOf(entry: Entry, key: string): entry is StreamEntry {
+function isOf(entry: Entry, key: string | null): entry is StreamEntry {
   return entry.kind.startsWith("stream.") && "key" in entry && entry.key === key;
 }
 
@@ -126,8 +151,7 @@ function chunksOf(entry: StreamEntry, where: string): readonly (() => unknown)[]
 }
 
 /** The key of the stream: the name itself if it is a key, or the only key with that name; `null` before its first record. */
-function keyOf(journal: RunJournal, name: string): string | null {
-  const keys = streamKeys(journal);
+function keyOf(runId: string, name: string, keys: ReadonlySet<string>): string | null {
   // A path is a complete key, even if nothing is recorded there yet.
   if (keys.has(name) || name.includes("/")) return name;
   // Only `/name` matches: if there is a `feed#2`, the bare name means `feed`, which may have no record yet.
@@ -135,13 +159,9 @@ function keyOf(journal: RunJournal, name: string): string | null {
   if (found.length <= 1) return found[0] ?? null;
   throw new DurableError(
     "unknown-step",
-    `Run ${journal.runId} has several streams "${name}". Use one of these keys: ${found.slice(0, 5).join(", ")}.`,
+    `Run ${runId} has several streams "${name}". Use one of these keys: ${found.slice(0, 5).join(", ")}.`,
     { details: { name, near: found } },
   );
-}
-
-function streamKeys(journal: RunJournal): Set<string> {
-  return new Set(journal.entries.filter(isOfStream).map(({ key }) => key));
 }
 
 /** Also true for an attempt that failed before its first chunk. */
@@ -149,9 +169,13 @@ function isOfStream(entry: Entry): entry is Extract<Entry, { key: string }> {
   return "key" in entry && callKind(entry) === "stream";
 }
 
-function endedWithout(journal: RunJournal, name: string, begun = false): DurableError {
-  const { runId, state } = journal;
-  const keys = [...streamKeys(journal)];
+function endedWithout(
+  { runId, state }: RunJournal,
+  name: string,
+  all: ReadonlySet<string>,
+  begun = false,
+): DurableError {
+  const keys = [...all];
   if (begun || keys.some((key) => key === name || nameOf(key) === name)) {
     return new DurableError(
       state.end?.kind === "run.cancelled" ? "cancelled" : "run-failed",
