@@ -85,8 +85,8 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     ...only("waiting", onIn(query, "waiting")),
     ...only("cursor", query.get("cursor")),
   };
-  const { runs, next } = await service.app.list(asked);
-  return json(200, { runs: (await readable(service, request, runs)).map(headOf), next });
+  const { runs, ...place } = await service.app.list(asked);
+  return json(200, { runs: (await readable(service, request, runs)).map(headOf), ...place });
 }
 
 export async function readRun(service: Service, { request, url, runId }: Call): Promise<Response> {

@@ -1,7 +1,7 @@
 /** Rows of the tables, as the port shows them. */
 
 import type { ListQuery, RunHead, RunStatus } from "@durable/core";
-import type { BlockedNote, RunFlow } from "@durable/core/storage";
+import type { BlockedNote, RunFlow, SearchedRow } from "@durable/core/storage";
 import { dueSinceOf, isDead, damagedHead, noted, readMarks } from "@durable/core/storage";
 import { take } from "./text.ts";
 
@@ -84,6 +84,11 @@ export function notedHead(row: RunRow): RunHead {
     const why = error instanceof Error ? error.message : String(error);
     return damagedHead(named, `The row of run ${named.runId} is damaged: ${why}. Restore it from a backup.`);
   }
+}
+
+/** What a search for a text looks at. */
+export function textsOf({ run_id: runId, label, tags }: RunRow): SearchedRow {
+  return { runId: take(runId), label: label === null ? null : take(label), tags };
 }
 
 /** The time by which a list is sorted; 0 in one that begins with the newest run. */

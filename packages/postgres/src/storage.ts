@@ -22,7 +22,7 @@ import type {
   StorageLimits,
   WorkflowPause,
 } from "@durable/core/storage";
-import { beyondEnd, noChapter, pageSize, stillRead } from "@durable/core/storage";
+import { beyondEnd, mostMatches, noChapter, pageSize, searched, stillRead } from "@durable/core/storage";
 import { thisProcess } from "@durable/core/storage";
 import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Claims } from "./claims.ts";
@@ -39,9 +39,9 @@ import { keepPause, pausesIn } from "./pauses.ts";
 import { schedulesIn } from "./schedules.ts";
 import { rolesOf, settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
-import { isDriven, notedHead, noteText, timeOf, type RunRow } from "./rows.ts";
+import { isDriven, notedHead, noteText, textsOf, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
-import { listText } from "./sql/list.ts";
+import { listText, matchesText } from "./sql/list.ts";
 import { takeTurnText } from "./sql/retention.ts";
 import { readSpent, readUsed, spentRow, spentText, usedText, type UsedRow } from "./sql/spent.ts";
 import { put } from "./text.ts";
@@ -174,18 +174,33 @@ export class PostgresStorage implements Storage {
 
   list(query: ListQuery = {}): Promise<ListPage> {
     const limit = pageSize(query.limit);
+    const cursorOf = (row: RunRow): string => `${timeOf(query, row)}:${row.id}`;
+    const shown = (row: RunRow): RunHead => ({ ...notedHead(row), driven: isDriven(row) });
     return this.#database.do(async () => {
-      const rows = await this.#drivers.withDead(query.dueAt !== undefined, (dead) => {
-        const { text, values } = listText(this.#schema, query, limit + 1, { now: this.#now(), dead });
-        return this.#database.rows<RunRow>(text, [...values]);
-      });
+      if (query.q !== undefined && (await this.#isCommon(query.q))) {
+        const rows = (asked: ListQuery, most: number): Promise<RunRow[]> => this.#rows(asked, most);
+        const { rows: found, ...place } = await searched(query, { rows, textsOf, cursorOf });
+        return { runs: found.map(shown), ...place };
+      }
+      const rows = await this.#rows(query, limit + 1);
       const page = rows.slice(0, limit);
       const last = rows.length > limit ? page.at(-1) : undefined;
-      return {
-        runs: page.map((row) => ({ ...notedHead(row), driven: isDriven(row) })),
-        next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
-      };
+      return { runs: page.map(shown), next: last === undefined ? null : cursorOf(last) };
     });
+  }
+
+  #rows(query: ListQuery, most: number): Promise<RunRow[]> {
+    return this.#drivers.withDead(query.dueAt !== undefined, (dead) => {
+      const { text, values } = listText(this.#schema, query, most, { now: this.#now(), dead });
+      return this.#database.rows<RunRow>(text, [...values]);
+    });
+  }
+
+  /** True when so many runs have a text that a search does not find all of them first. */
+  async #isCommon(q: string): Promise<boolean> {
+    const { text, values } = matchesText(this.#schema, q, mostMatches + 1);
+    const [row] = await this.#database.rows<{ n: string }>(text, [...values]);
+    return Number(row?.n) > mostMatches;
   }
 
   claim(request: ClaimRequest): Promise<readonly RunHead[]> {

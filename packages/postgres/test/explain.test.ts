@@ -212,6 +212,61 @@ describe.each(["as they were when the tables were empty", "with statistics of th
   },
 );
 
+describe("F12 a search for a text that very many runs have", () => {
+  const old = 10_050;
+  beforeAll(async () => {
+    await pool.query(`UPDATE ${schema}.runs SET label = 'old one' WHERE id <= ${old}`);
+  });
+  /** The most rows that any part of a plan gave. */
+  const mostRows = (): number =>
+    Math.max(...[...plans.join("\n").matchAll(/actual[^)]*rows=(\d+)/g)].map(([, rows]) => Number(rows)));
+  const numbersOf = ({ runs }: { readonly runs: readonly { readonly runId: string }[] }): number[] =>
+    runs.map(({ runId }) => Number(runId.slice(4)));
+
+  test.each(["run ", "r", ""])(
+    "%o: a page is full, and no part of it reads more than its bound",
+    async (q) => {
+      plans = [];
+      const page = await storage.list({ q, limit: 20 });
+      const numbers = numbersOf(page);
+      expect([numbers.length, page.partial]).toEqual([20, undefined]);
+      expect(numbers).toEqual(numbersOf(await storage.list({ limit: 20 })));
+      expect(mostRows()).toBeLessThanOrEqual(10_001);
+      const next = await storage.list({ q, limit: 20, cursor: page.next });
+      expect(Math.max(...numbersOf(next))).toBeLessThan(Math.min(...numbers));
+    },
+  );
+
+  test("a page of old runs stops, says so, and the next goes on; the pages have every run once", async () => {
+    const [seen, partial]: [number[], boolean[]] = [[], []];
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      plans = [];
+      const page = await storage.list({ q: "old", limit: 1_000, cursor });
+      expect(mostRows()).toBeLessThanOrEqual(10_001);
+      seen.push(...numbersOf(page));
+      partial.push(page.partial === true);
+      cursor = page.next;
+    }
+    expect(partial.slice(0, 2)).toEqual([true, false]);
+    const expected = await pool.query(
+      `SELECT id FROM ${schema}.runs WHERE label = 'old one' AND NOT deleted ORDER BY id DESC`,
+    );
+    expect(seen).toEqual(expected.rows.map(({ id }) => Number(id)));
+  });
+
+  test("a text that few runs have is found at once", async () => {
+    const page = await storage.list({ q: "c4999", limit: 20 });
+    expect([page.runs.length, page.next, page.partial]).toEqual([4, null, undefined]);
+  });
+
+  test("a row whose tags are damaged hides no other run", async () => {
+    await pool.query(`UPDATE ${schema}.runs SET tags = '{"who":' WHERE id = 20290`);
+    const page = await storage.list({ q: "run ", limit: 20 });
+    expect(page.runs.find(({ runId }) => runId === "run 20290")?.blocked?.code).toBe("corrupt");
+    expect(page.runs.length).toBe(20);
+  });
+});
+
 test("a scan would be found", async () => {
   plans = [];
   await pool.query(`SELECT count(*) FROM ${schema}.runs WHERE steps = 9`);

@@ -48,6 +48,63 @@ export function isFound(head: RunHead, query: ListQuery): boolean {
   );
 }
 
+/** Rows that have the text of a search, up to which a list sorts them. Where more have it, `searched` reads the list instead. */
+export const mostMatches = 10_000;
+/** Rows that one page of `searched` looks at: in all, and at a time. */
+const [mostLooked, lookedAtOnce] = [10_000, 1_000];
+
+/** A row of a list, as a search for a text sees it. */
+export interface SearchedRow {
+  readonly runId: string;
+  readonly label: string | null;
+  /** As JSON. */
+  readonly tags: string | null;
+}
+
+/** How a storage reads the rows of a list. */
+export interface SearchedList<Row> {
+  /** At most `limit` rows of a query that has no `q`. */
+  readonly rows: (query: ListQuery, limit: number) => Promise<readonly Row[]>;
+  readonly textsOf: (row: Row) => SearchedRow;
+  readonly cursorOf: (row: Row) => string;
+}
+
+/**
+ * A page of a list by a text that very many runs have, without finding all of them: reads the list in its order, and stops
+ * after a number of rows.
+ */
+export async function searched<Row>(
+  { q = "", ...query }: ListQuery,
+  { rows: read, textsOf, cursorOf }: SearchedList<Row>,
+): Promise<{ readonly rows: readonly Row[]; readonly next: string | null; readonly partial?: true }> {
+  const limit = pageSize(query.limit);
+  const found: Row[] = [];
+  let { cursor } = query;
+  for (let looked = 0, size = 2 * limit; looked < mostLooked; size *= 2) {
+    const most = Math.min(size, lookedAtOnce, mostLooked - looked);
+    const rows = await read({ ...query, cursor }, most);
+    for (const row of rows) {
+      if (!hasText(textsOf(row), q)) continue;
+      if (found.length === limit) return { rows: found, next: cursorOf(found.at(-1) as Row) };
+      found.push(row);
+    }
+    if (rows.length < most) return { rows: found, next: null };
+    looked += rows.length;
+    cursor = cursorOf(rows.at(-1) as Row);
+  }
+  return { rows: found, next: cursor ?? null, partial: true };
+}
+
+function hasText({ runId, label, tags }: SearchedRow, q: string): boolean {
+  if (runId.startsWith(q) || label?.startsWith(q) === true) return true;
+  try {
+    return Object.values(JSON.parse(tags ?? "{}") as object).some((value) => String(value).startsWith(q));
+  } catch {
+    // The row is damaged.
+    return false;
+  }
+}
+
 /** The first text, in the order of UTF-8, after all texts that begin with a prefix: for searches in an index. */
 export function afterPrefix(prefix: string): string {
   return `${prefix}\u{10ffff}`;

@@ -229,6 +229,8 @@ export interface ListPage<Head extends RunHead = RunHead> {
   readonly runs: readonly Head[];
   /** The cursor of the next page; `null` on the last page. */
   readonly next: string | null;
+  /** The search for `q` stopped early, because very many runs fit: the page may be short, and `next` goes on from there. */
+  readonly partial?: true;
 }
 
 /** Which due runs a worker takes, and for how long it keeps them from others. */

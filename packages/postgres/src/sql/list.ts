@@ -160,18 +160,29 @@ function filters(schema: string, query: ListQuery, bind: Bind): string[] {
   if (versions !== null) and.push(`r.version = ANY (${bind(versions.map(put), "text[]")})`);
   if (createdAfter !== undefined) and.push(`r.created_at >= ${bind(createdAfter, "float8")}`);
   if (createdBefore !== undefined) and.push(`r.created_at < ${bind(createdBefore, "float8")}`);
-  if (q !== undefined) {
-    const [from, to] = [put(q), afterPrefix(put(q))].map((text) => bind(text, "text"));
-    const within = (column: string): string => `${column} >= ${from} AND ${column} < ${to}`;
-    and.push(`r.id = ANY (ARRAY(
-      SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND ${within("b.run_id")}
-      UNION ALL SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND b.label IS NOT NULL AND ${within("b.label")}
-      UNION ALL SELECT t.run FROM ${schema}.tags t WHERE ${within("t.value")}))`);
-  }
+  if (q !== undefined) and.push(`r.id = ANY (ARRAY(${matches(schema, q, bind)}))`);
   if (query.waiting !== undefined) and.push("r.waits_at IS NOT NULL");
   if (status === "blocked") and.push("r.blocked IS NOT NULL");
   else if (status !== undefined) and.push("r.blocked IS NULL", `r.status = ${bind(status, "text")}`);
   if (parent !== undefined) and.push(isOneOf([parent].flat(), bind));
   if (endedBefore !== undefined) and.push("r.blocked IS NULL", `r.ended_at < ${bind(endedBefore, "float8")}`);
   return and;
+}
+
+/** The numbers of all runs whose id, label or value of a tag begins with a text; each part ends at `limit`. */
+function matches(schema: string, q: string, bind: Bind, limit = ""): string {
+  const [from, to] = [put(q), afterPrefix(put(q))].map((text) => bind(text, "text"));
+  const within = (column: string): string => `${column} >= ${from} AND ${column} < ${to}`;
+  return `(SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND ${within("b.run_id")}${limit})
+      UNION ALL (SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND b.label IS NOT NULL AND ${within("b.label")}${limit})
+      UNION ALL (SELECT t.run FROM ${schema}.tags t WHERE ${within("t.value")}${limit})`;
+}
+
+/** How many runs have a text, counted up to `most`. */
+export function matchesText(schema: string, q: string, most: number): ListText {
+  const values: unknown[] = [];
+  const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
+  const limit = ` LIMIT ${bind(most, "int")}`;
+  const text = `SELECT count(*) AS n FROM (SELECT 1 FROM (${matches(schema, q, bind, limit)}) AS m${limit}) AS m`;
+  return { text, values };
 }

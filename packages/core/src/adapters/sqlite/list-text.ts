@@ -124,15 +124,17 @@ export function addFilters(query: ListQuery, and: And): void {
   if (createdAfter !== undefined) and("created_at >= ?", createdAfter);
   if (createdBefore !== undefined) and("created_at < ?", createdBefore);
   if (q === undefined) return;
+  const { text, values } = matchesText(q);
+  and(`runs.id IN (${text})`, ...values);
+}
+
+/** The numbers of all runs whose id, label or value of a tag begins with a text. */
+export function matchesText(q: string): { readonly text: string; readonly values: readonly Value[] } {
   const range = [q, afterPrefix(q)];
-  and(
-    `runs.id IN (SELECT id FROM runs INDEXED BY runs_by_run_id WHERE run_id >= ? AND run_id < ?
+  const text = `SELECT id FROM runs INDEXED BY runs_by_run_id WHERE run_id >= ? AND run_id < ?
        UNION ALL SELECT id FROM runs INDEXED BY runs_by_label WHERE label IS NOT NULL AND label >= ? AND label < ?
-       UNION ALL SELECT run FROM tags INDEXED BY tags_by_value WHERE value >= ? AND value < ?)`,
-    ...range,
-    ...range,
-    ...range,
-  );
+       UNION ALL SELECT run FROM tags INDEXED BY tags_by_value WHERE value >= ? AND value < ?`;
+  return { text, values: [...range, ...range, ...range] };
 }
 
 /** The table that a search reads first, with its conditions. */

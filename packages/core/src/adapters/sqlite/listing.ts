@@ -6,6 +6,7 @@
 
 import {
   endStatuses,
+  mostMatches,
   pageSize,
   parentsOf,
   readCursor,
@@ -14,16 +15,20 @@ import {
 } from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { listText, timeOf, type TextQuery } from "./list-text.ts";
+import { listText, matchesText, timeOf, type TextQuery } from "./list-text.ts";
 import type { Row, Statements, Value } from "./statements.ts";
 
 /** The rows of a page, and one more if another page follows. */
-export function listRows(sql: Statements, query: ListQuery, now: number): Row[] {
+export function listRows(
+  sql: Statements,
+  query: ListQuery,
+  now: number,
+  most = pageSize(query.limit) + 1,
+): Row[] {
   const { workflow: _, parent: __, ...rest } = query;
   // A query for no workflow asks for nothing, and its cursor must be valid all the same.
   readCursor(query.cursor);
   const due = { now, dead: query.dueAt === undefined ? [] : deadDrivers(sql, workflowsOf(query)) };
-  const most = pageSize(query.limit) + 1;
   let found: Row[] = [];
   for (const part of partsOf(sql, query)) {
     const last = found.length < most ? undefined : found.at(-1);
@@ -31,6 +36,13 @@ export function listRows(sql: Statements, query: ListQuery, now: number): Row[] 
     found = merged(found, sql.list(text, [...values, most]), timeOf(query)).slice(0, most);
   }
   return found;
+}
+
+/** True when so many runs have a text that a search does not find all of them first. */
+export function isCommon(sql: Statements, q: string): boolean {
+  const { text, values } = matchesText(q);
+  const [row] = sql.list(`SELECT count(*) AS n FROM (${text} LIMIT ?)`, [...values, mostMatches + 1]);
+  return Number(row?.["n"]) > mostMatches;
 }
 
 type Part = Pick<TextQuery, "workflow" | "status" | "parent" | "version" | "asleep" | "fair">;

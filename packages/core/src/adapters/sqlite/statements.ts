@@ -1,7 +1,7 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { damagedHead, dueSinceOf, noted, readMarks } from "../../ports/storage-kit.ts";
+import { damagedHead, dueSinceOf, noted, readMarks, type SearchedRow } from "../../ports/storage-kit.ts";
 import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueWork, endedRuns } from "./due-statements.ts";
 import { limiting } from "./limit-statements.ts";
@@ -171,6 +171,16 @@ function lists(database: DatabaseSync): (text: string, values: readonly Value[])
 export function notedHead(row: Row, path: string): RunHead {
   const problem = problemOf(row, path);
   return problem === null ? noted(headOf(row), noteOf(row)) : damagedRow(row, problem);
+}
+
+/** What a search for a text looks at. */
+export function textsOf(row: Row): SearchedRow {
+  const [label, tags] = [row["label"] ?? null, row["tags"] ?? null];
+  return {
+    runId: String(row["run_id"]),
+    label: label === null ? null : String(label),
+    tags: tags === null ? null : String(tags),
+  };
 }
 
 /** The heads of runs as lists show them: it is also said whether they have a driver. */

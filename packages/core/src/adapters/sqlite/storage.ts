@@ -15,7 +15,7 @@ import { type Duration, toMs } from "../../values/duration.ts";
 import { DurableError } from "../../values/errors.ts";
 import { assertOptions } from "../../values/options.ts";
 import type { ScheduleStore } from "../../ports/schedules.ts";
-import { FairTurns, pageSize } from "../../ports/storage-kit.ts";
+import { FairTurns, pageSize, searched } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -36,7 +36,7 @@ import { dropChapters } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { claimRows, DuePoll, isAnyDue, type ClaimTurn } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
-import { listRows } from "./listing.ts";
+import { isCommon, listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
 import { leaseRun } from "./leases.ts";
 import { openDatabase } from "./open.ts";
@@ -48,7 +48,7 @@ import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
-import { listedHeads, notedHead, noteText, type Statements } from "./statements.ts";
+import { listedHeads, notedHead, noteText, textsOf, type Row, type Statements } from "./statements.ts";
 import { textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
@@ -180,20 +180,31 @@ export class SqliteStorage implements Storage {
     return this.#read(() => this.#sql.paused.all().map((row) => ({ ...row }) as unknown as WorkflowPause));
   }
 
-  list(query: ListQuery = {}): Promise<ListPage> {
-    return this.#read(() => {
-      const now = this.#now();
-      const rows = listRows(this.#sql, query, now);
-      const limit = pageSize(query.limit);
-      const page = rows.slice(0, limit);
-      const last = rows.length > limit ? page.at(-1) : undefined;
-      const time = timeOf(query) ?? "due_order";
-      const next = last === undefined ? null : `${Number(last[time])}:${Number(last["id"])}`;
-      const runs = listedHeads(page, now, this.path);
-      // A damaged row is shown, and neither driven nor removed by what it says.
-      const isByTime = query.endedBefore !== undefined || query.dueAt !== undefined;
-      return { runs: isByTime ? runs.filter(({ blocked }) => blocked?.code !== "corrupt") : runs, next };
-    });
+  async list(query: ListQuery = {}): Promise<ListPage> {
+    const { q } = query;
+    const now = this.#now();
+    const time = timeOf(query) ?? "due_order";
+    const cursorOf = (row: Row): string => `${Number(row[time])}:${Number(row["id"])}`;
+    if (q !== undefined && (await this.#read(() => isCommon(this.#sql, q)))) {
+      const { rows, ...place } = await searched(query, {
+        rows: (asked, most) => this.#read(() => listRows(this.#sql, asked, now, most)),
+        textsOf,
+        cursorOf,
+      });
+      return { runs: this.#headsOf(query, rows, now), ...place };
+    }
+    const rows = await this.#read(() => listRows(this.#sql, query, now));
+    const limit = pageSize(query.limit);
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    return { runs: this.#headsOf(query, page, now), next: last === undefined ? null : cursorOf(last) };
+  }
+
+  #headsOf(query: ListQuery, rows: readonly Row[], now: number): RunHead[] {
+    const runs = listedHeads(rows, now, this.path);
+    // A damaged row is shown, and neither driven nor removed by what it says.
+    const isByTime = query.endedBefore !== undefined || query.dueAt !== undefined;
+    return isByTime ? runs.filter(({ blocked }) => blocked?.code !== "corrupt") : runs;
   }
 
   async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
