@@ -7,6 +7,9 @@ import type { WorkflowPause } from "@durable/core/storage";
 import type { Fleet, LimitUse } from "@durable/core/inspect";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
+/** Runs that one connection for changes is about. */
+export const mostWatched = 50;
+
 /** Names the session of a page. A page of another origin cannot send it without asking for permission first. */
 export const sessionHeader = "x-durable-session";
 

@@ -495,7 +495,7 @@ export class RunJournal {
     const { summary } = this.state;
     this.#turnPage(this.#seq);
     Object.assign(this.state.summary, summary);
-    this.#first = { ...this.first, input: null } as Beginning;
+    this.#first = { ...this.first, input: null };
     this.#envelope.forget();
   }
 

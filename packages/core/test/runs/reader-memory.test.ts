@@ -13,7 +13,8 @@ const secret = "a secret for tests, long enough";
 const words = (n: number): string => String(n).padEnd(63_000, "x");
 
 /** 13 MB of chunks, beside 13 MB of other values, an input of 2 MB and 1.2 MB of unread messages; then it waits. */
-const talk = durable("talk", async (ctx, _: string) => {
+const talk = durable("talk", async (ctx, text: string) => {
+  ctx.log.debug("begins", { length: text.length });
   for (let n = 0; n < 13; n++) await ctx.step(`step-${n}`, () => String(n).repeat(MiB));
   await ctx.stream("feed", async function* () {
     for (let n = 0; n < 200; n++) yield words(n);
@@ -31,7 +32,7 @@ async function recorded(): Promise<{ app: App; storage: MemoryStorage }> {
     await made.run(talk, "t".repeat(2 * MiB), { id });
     for (let m = 0; m < 20; m++) await made.get(id).send("unread", "m".repeat(60_000));
   }
-  made.close();
+  await made.close();
   const app = createApp({ storage, secret, workflows: [talk], bind: false, warm: 0 });
   onTestFinished(() => app.close());
   return { app, storage };

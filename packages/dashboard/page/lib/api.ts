@@ -22,6 +22,7 @@ import { readEvents } from "./events.ts";
 import { hrefOf } from "./router.ts";
 import { keepSession, sessionHeaders } from "./session.ts";
 import { connection } from "./state.ts";
+import { type Handlers, Tabs } from "./tabs.ts";
 
 /** The data of an exported file; `null` on a server. */
 export const exported: Exported | null = readExported();
@@ -180,10 +181,7 @@ export async function saveExport(runId: string, redact: boolean): Promise<void> 
 }
 
 /** Server-sent events until the returned function is called. A hidden page keeps no connection. */
-export function listen(
-  path: string,
-  handlers: Readonly<Record<string, (data: unknown) => void>>,
-): () => void {
+export function listen(path: string, handlers: Handlers): () => void {
   if (exported !== null) return () => {};
   let source: AbortController | null = null;
   const open = (): void => {
@@ -208,17 +206,38 @@ export function listen(
   };
 }
 
-/** The same, for the events that keep a view up to date: the page says whether it hears of changes. */
-export function watch(path: string, handlers: Readonly<Record<string, (data: unknown) => void>>): () => void {
-  const stop = listen(path, {
-    ...handlers,
+/** Changes of runs, for all tabs; `null` where a browser cannot share, as on a page that is not secure. */
+let tabs: Tabs | null | undefined;
+
+function shared(): Tabs | null {
+  if (exported !== null || !("locks" in navigator) || !("BroadcastChannel" in window)) return null;
+  return new Tabs(`durable events ${hrefOf("/")}`, (topics, signal) =>
+    request(`events?${eventsAbout(topics)}`, { signal }),
+  );
+}
+
+function eventsAbout(topics: readonly string[]): string {
+  return new URLSearchParams(topics.map((id) => (id === "" ? ["list", "1"] : ["run", id]))).toString();
+}
+
+/**
+ * Calls back at the changes of a run, or of the list without one, until the returned function is called. The page says whether
+ * it hears of them.
+ */
+export function watch(runId: string | null, changed: () => void): () => void {
+  const topic = runId ?? "";
+  const handlers: Handlers = {
+    runs: changed,
+    run: changed,
     open: () => {
       // What happened while there was no connection is not announced.
-      if (connection.peek() === "lost") for (const act of Object.values(handlers)) act(null);
+      if (connection.peek() === "lost") changed();
       connection.value = "live";
     },
     error: () => (connection.value = "lost"),
-  });
+  };
+  tabs ??= shared();
+  const stop = tabs?.listen(topic, handlers) ?? listen(`events?${eventsAbout([topic])}`, handlers);
   return () => {
     connection.value = "off";
     stop();

@@ -42,7 +42,7 @@ function useInbox(): InboxState {
   const reload = useThrottle(() => load(null), 1_000);
   useEffect(() => {
     void load(null);
-    return watch("events", { runs: reload });
+    return watch(null, reload);
   }, []);
   return { items, unreadable, next, error, load };
 }

@@ -30,7 +30,7 @@ export function RunScreen({ runId }: { runId: string }): JSX.Element {
   const { value: run, error } = data.value;
   // A run that grows fast is read at most this often.
   const refresh = useThrottle(reload, (run?.rows.length ?? 0) > 2_000 ? 2_000 : 300);
-  useEffect(() => watch(`events?run=${encodeURIComponent(runId)}`, { run: refresh }), [runId]);
+  useEffect(() => watch(runId, refresh), [runId]);
   if (run === null)
     return error === null ? (
       <p class="soft pane">Reading the run…</p>

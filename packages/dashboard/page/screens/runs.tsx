@@ -40,7 +40,7 @@ export function RunsScreen(): JSX.Element {
   useEffect(() => void store.begin(query), [key]);
   useEffect(() => {
     void count();
-    return watch("events", { runs: refresh });
+    return watch(null, refresh);
   }, []);
   return (
     <>

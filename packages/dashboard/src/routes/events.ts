@@ -3,11 +3,14 @@
  *
  * events.1. An event only says that there is something new. The page asks for it, so no event can be missed for good.
  * events.2. A page that is closed ends its watch; a comment every few seconds notices one that vanished.
+ * events.3. One connection is for the tabs of a browser: the list, and several runs. A slow one misses nothing and holds one event
+ *     of each.
  */
 
-import { storageOf } from "@durable/core/inspect";
-import { locatorOf } from "@durable/core/inspect";
+import { DurableError } from "@durable/core";
+import { locatorOf, storageOf } from "@durable/core/inspect";
 import { allow, assertFree, type Call, eventStream, eventText, runIdOf } from "@durable/http/kit";
+import { mostWatched } from "../api.ts";
 import type { Service } from "../options.ts";
 import { Room } from "../text.ts";
 import { beyondEnd } from "./run.ts";
@@ -19,15 +22,28 @@ const most = { streams: 100, streamsPerScope: 20 };
 
 type Texts = AsyncGenerator<string, void>;
 
-/** Changes of one run, or of the list. */
+/** Changes of some runs, of the list, or of both. What the visitor may not see is left out. */
 export async function events(service: Service, { request, url }: Call): Promise<Response> {
-  const named = url.searchParams.get("run") ?? "";
-  const runId = named === "" ? "" : runIdOf(named);
-  const { scope } = await allow(service, request, runId === "" ? { type: "list" } : { type: "read", runId });
-  return stream(service, { request, scope }, (signal) =>
-    runId === "" ? listTexts(service, signal) : runTexts(service, runId, signal),
-  );
+  const named = [...new Set(url.searchParams.getAll("run"))].filter((id) => id !== "").map(runIdOf);
+  if (named.length > mostWatched)
+    throw new DurableError("invalid-options", `A connection is about at most ${mostWatched} runs.`);
+  const list = named.length === 0 || url.searchParams.has("list") ? [{ type: "list" } as const] : [];
+  const allowed: Seen[] = [];
+  let scope: string | undefined;
+  let refusal: unknown;
+  for (const action of [...list, ...named.map((runId) => ({ type: "read", runId }) as const)])
+    try {
+      ({ scope } = await allow(service, request, action));
+      allowed.push(action);
+    } catch (error) {
+      refusal = error;
+    }
+  if (allowed.length === 0) throw refusal;
+  return stream(service, { request, scope }, (signal) => changes(service, allowed, signal));
 }
+
+/** What a connection is about. */
+type Seen = { readonly type: "list" } | { readonly type: "read"; readonly runId: string };
 
 /** Chunks of a stream, from the beginning: those that are recorded, then new ones. */
 export function chunks(service: Service, { request, url, runId, scope }: Call): Response {
@@ -39,31 +55,55 @@ export function chunks(service: Service, { request, url, runId, scope }: Call): 
   });
 }
 
-async function* listTexts({ live }: Service, signal: AbortSignal): Texts {
+async function* changes(service: Service, seen: readonly Seen[], signal: AbortSignal): Texts {
+  const fresh = new Map<string, string>();
+  const failures: unknown[] = [];
   let changed = Promise.withResolvers<void>();
-  const look = (): void => changed.resolve();
-  const stop = live.watchRuns(look);
-  signal.addEventListener("abort", look, { once: true });
+  const say = (topic: string, text: string): void => {
+    fresh.set(topic, text);
+    changed.resolve();
+  };
+  const stops = seen.map((one) => {
+    if (one.type === "list") return service.live.watchRuns(() => say("", eventText("runs", null)));
+    const { runId } = one;
+    const tell = (length: number): void => say(runId, eventText("run", { runId, length }));
+    watchRun(service, { runId, signal, tell }).catch((error: unknown) => {
+      failures.push(error);
+      changed.resolve();
+    });
+    return () => {};
+  });
+  signal.addEventListener("abort", () => changed.resolve(), { once: true });
   try {
     for (;;) {
       await changed.promise;
       if (signal.aborted) return;
+      if (failures.length > 0) throw failures[0];
       changed = Promise.withResolvers();
-      yield eventText("runs", null);
+      const texts = [...fresh.values()];
+      fresh.clear();
+      yield* texts;
     }
   } finally {
-    stop();
+    for (const stop of stops) stop();
   }
 }
 
-async function* runTexts({ app }: Service, runId: string, signal: AbortSignal): Texts {
+interface Watched {
+  readonly runId: string;
+  readonly signal: AbortSignal;
+  /** Called at the beginning, and for each change. */
+  readonly tell: (length: number) => void;
+}
+
+async function watchRun({ app }: Service, { runId, signal, tell }: Watched): Promise<void> {
   const storage = await storageOf(app);
   const locator = locatorOf(runId);
   let seen = "";
   while (!signal.aborted) {
     const { length, blocked } = await storage.read(locator, beyondEnd);
     const now = `${length} ${blocked?.since ?? ""}`;
-    if (now !== seen) yield eventText("run", { length });
+    if (now !== seen) tell(length);
     seen = now;
     // A note does not grow the journal, so the run is also read now and then.
     const pause = AbortSignal.any([
