@@ -3,7 +3,7 @@
  * others can open it, and a umask can only take rights away. Windows has no modes.
  */
 
-import { closeSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemWorld } from "../../ports/world.ts";
 
@@ -43,17 +43,23 @@ export function createEmpty(path: string): void {
   }
 }
 
-/** Files that were said to be open to others: once in each process. */
+/** Files and folders of which something was said: once in each process. */
 const said = new Set<string>();
 
-/** Says that other users have some of these rights to a file that was there before. */
-export function sayLoose(file: string, mode: number, rights: number): void {
-  if ((mode & rights) === 0 || process.platform === "win32" || said.has(file)) return;
+/** Warns about a file or a folder. */
+export function say(file: string, text: string): void {
+  if (said.has(file)) return;
   said.add(file);
+  systemWorld.warn(text);
+}
+
+/** Says that other users have some of these rights to a file or a folder that was there before. */
+export function sayLoose(file: string, mode: number, rights: number): void {
+  if ((mode & rights) === 0 || process.platform === "win32") return;
   const may = (mode & 0o022) === 0 ? "read" : "write to";
-  systemWorld.warn(
-    `other users can ${may} "${file}" (mode ${(mode & 0o777).toString(8)}). Run chmod 600 on it.`,
-  );
+  const own = (mode & constants.S_IFMT) === constants.S_IFDIR ? folderMode : fileMode;
+  const octal = (rightsOf: number): string => (rightsOf & 0o777).toString(8);
+  say(file, `other users can ${may} "${file}" (mode ${octal(mode)}). Run chmod ${octal(own)} on it.`);
 }
 
 /** A name beside a file that no other process uses. */

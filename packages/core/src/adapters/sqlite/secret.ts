@@ -3,8 +3,9 @@
  *
  * secret.1. In a folder of this library, such as `.durable`, it is `secret`. In any other folder it is
  *     `.durable/<database>.secret`, which names its database and is ignored by git. A `secret` that is there is used.
- * secret.2. A file that another user owns or may write to is refused: that user could sign tokens. So is a link, which
- *     may lead to a file whose content others know, and a file that others may read is said.
+ * secret.2. A file that another user owns or may write to is refused: that user could sign tokens. So is a link of either
+ *     kind, which may lead to a file whose content others know, and a folder of another user, who could put another file
+ *     there. A file that others may read, and a folder that they may write to, are said.
  */
 
 import {
@@ -14,15 +15,27 @@ import {
   fstatSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeSync,
   type Stats,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DurableError } from "../../values/errors.ts";
-import { codeOf, draftOf, fileMode, ignoreAll, ignoreInGit, makeFolder, sayLoose } from "./private-files.ts";
+import {
+  codeOf,
+  draftOf,
+  fileMode,
+  ignoreAll,
+  ignoreInGit,
+  makeFolder,
+  say,
+  sayLoose,
+} from "./private-files.ts";
 
 /** The name of a folder that holds nothing but files of this library. */
 const own = ".durable";
@@ -102,9 +115,17 @@ function read(file: string): string | null {
     throw error;
   }
   try {
+    // Before the file is looked at: a draft that goes meanwhile takes its name with it.
+    const drafts = draftsOf(file, fstatSync(descriptor));
     // The open file is checked, so that it cannot be exchanged between the check and the reading.
     const stats = fstatSync(descriptor);
     refuseForeign(file, stats);
+    if (stats.nlink - drafts > 1)
+      throw refused(
+        file,
+        "has another name, by a hard link. If you trust its content, replace it by a copy of itself; otherwise delete it.",
+      );
+    checkFolder(file);
     sayLoose(file, stats.mode, 0o077);
     const text = readFileSync(descriptor, "utf8").trim();
     if (text !== "") return text;
@@ -115,6 +136,37 @@ function read(file: string): string | null {
     file,
     "is empty. Restore its content, so that resume tokens stay valid, or delete the file to create a new secret.",
   );
+}
+
+/** Other names of the file that a process which creates it has not removed yet, or died before it could. */
+function draftsOf(file: string, { dev, ino, nlink }: Stats): number {
+  if (nlink < 2) return 0;
+  const folder = dirname(file);
+  const isDraft = (name: string): boolean => {
+    if (!name.startsWith(`${basename(file)}.`) || !/\.\d+\.[0-9a-f]{8}$/.test(name)) return false;
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return found?.dev === dev && found.ino === ino;
+  };
+  return readdirSync(folder).filter(isDraft).length;
+}
+
+/** The folder itself, and a link by which it is reached: their owners could put another file in its place. */
+function checkFolder(file: string): void {
+  const user = process.getuid?.();
+  if (user === undefined || process.platform === "win32") return;
+  const folder = dirname(file);
+  const { uid, mode } = statSync(folder);
+  for (const owner of [uid, lstatSync(folder).uid]) {
+    if (owner === user || owner === 0) continue;
+    const why = `is in a folder of user ${owner}, who can replace it, and this process runs as user ${user}.`;
+    const ways =
+      "Move the journal to a folder of your own, change the owner of the folder, or pass { secret } to createApp().";
+    // In a container, root often works in a folder that a user of the host has made.
+    if (user !== 0) throw refused(file, `${why} ${ways}`);
+    say(folder, `the secret file "${file}" ${why} ${ways}`);
+  }
+  // Where the folder is sticky, others can only add files, and the owner of the file tells.
+  if ((mode & 0o1000) === 0) sayLoose(folder, mode, 0o022);
 }
 
 /** Root may own it, because root can read and write every file anyway. */

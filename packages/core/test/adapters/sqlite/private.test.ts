@@ -5,10 +5,14 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lchownSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -186,6 +190,98 @@ describe.runIf(hasModes)("F17.3 files that others have planted or may use", () =
   ])("%s is no secret", async (name, plant) => {
     plant(planted(name));
     await expect((async () => secretOf())()).rejects.toMatchObject({ code: "no-secret" });
+  });
+
+  const words = "a secret that is long enough to sign";
+  /** A real file of mode 0600, in a real folder. */
+  const kept = (name: string): string => {
+    const file = planted(name);
+    writeFileSync(file, `${words}\n`, { mode: 0o600 });
+    return file;
+  };
+
+  test.each([
+    ["in the same folder", (file: string) => linkSync(file, `${file}.copy`)],
+    ["in another folder", (file: string) => linkSync(file, join(temp.folder, "elsewhere"))],
+    [
+      "with a name that looks like a draft, elsewhere",
+      (file: string) => linkSync(file, join(temp.folder, "journal.db.secret.1.0123abcd")),
+    ],
+    [
+      "of a public file",
+      (file: string) => {
+        rmSync(file);
+        chmodSync(join(temp.folder, "public"), 0o600);
+        linkSync(join(temp.folder, "public"), file);
+      },
+    ],
+  ])("a hard link %s is no secret, and the way out works", async (name, plant) => {
+    const file = kept(name);
+    plant(file);
+    await expect((async () => secretOf())()).rejects.toMatchObject({
+      code: "no-secret",
+      message: expect.stringContaining("by a hard link") as string,
+    });
+    const text = readFileSync(file);
+    rmSync(file);
+    writeFileSync(file, text, { mode: 0o600 });
+    expect(await secretOf()).toBe(text.toString().trim());
+  });
+
+  test("the draft of a process that died while it created the secret is no other name of it", async () => {
+    const file = kept("draft");
+    linkSync(file, `${file}.4711.0123abcd`);
+    expect(await secretOf()).toBe(words);
+  });
+
+  test("processes that create the secret at the same moment get the same one", async () => {
+    const storages = Array.from({ length: 8 }, () => new SqliteStorage(temp.path));
+    const made = await Promise.all(storages.map((storage) => storage.secret()));
+    await Promise.all(storages.map((storage) => storage.close()));
+    expect(new Set(made).size).toBe(1);
+  });
+
+  // Only root can give a folder away.
+  test.runIf(isRoot).each([
+    ["a folder", (folder: string) => chownSync(folder, 12_345, 12_345)],
+    [
+      "a link to a folder",
+      (folder: string) => {
+        renameSync(folder, `${folder}-real`);
+        symlinkSync(`${folder}-real`, folder);
+        lchownSync(folder, 12_345, 12_345);
+      },
+    ],
+  ])("%s of another user is refused, and only said to root", async (name, give) => {
+    const file = kept(name);
+    give(join(temp.folder, ".durable"));
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    for (let n = 0; n < 2; n++) expect(await secretOf()).toBe(words);
+    const lines = warn.mock.calls.map(([line]) => String(line));
+    warn.mockRestore();
+    expect(lines.filter((line) => line.includes("in a folder of user 12345"))).toHaveLength(1);
+    // The same files for somebody who is not root.
+    const user = vi.spyOn(process, "getuid" as never).mockReturnValue(1_000 as never);
+    chownSync(file, 1_000, 1_000);
+    await expect((async () => secretOf())()).rejects.toMatchObject({
+      code: "no-secret",
+      message: expect.stringContaining("in a folder of user 12345") as string,
+    });
+    user.mockRestore();
+  });
+
+  test("a folder that others may write to is said once, unless it is sticky", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    kept("loose");
+    const folder = join(temp.folder, ".durable");
+    chmodSync(folder, 0o1777);
+    expect(await secretOf()).toBe(words);
+    expect(warn).not.toHaveBeenCalled();
+    chmodSync(folder, 0o777);
+    for (let n = 0; n < 2; n++) expect(await secretOf()).toBe(words);
+    const lines = warn.mock.calls.map(([line]) => String(line));
+    warn.mockRestore();
+    expect(lines).toEqual([expect.stringMatching(/can write to ".*\.durable" \(mode 777\)\. Run chmod 700/)]);
   });
 
   test("a secret that others may read, and a journal that they may write to, are said once", async () => {
