@@ -1,4 +1,4 @@
-/** F17.5 An archive may come from anybody: what does not fit is refused before anything is written, and an import ends. */
+/** An archive may come from anybody: what does not fit is refused before anything is written, and an import ends. */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** F17.8 `--no-app`: commands that only read run no code of the folder, and others say that they do. */
+/** `--no-app`: commands that only read run no code of the folder, and others say that they do. */
 
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

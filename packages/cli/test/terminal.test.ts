@@ -61,43 +61,59 @@ describe("colour and characters", () => {
     expect(out).toContain("tides-1");
   });
 
-  test("text of journals cannot move the cursor, set the title or turn the writing around", async () => {
-    const hostile =
-      "\u001B]0;owned\u0007\u001B[2J\u001B[1A\u009B31m\u202Egnp.exe\r\nfake line \uE00031\uE001red \uE0008\uE001hidden \u061C\u200B\u{E0041}";
-    const storage = new SqliteStorage(join(project.folder, ".durable", "journal.db"));
-    const flow = durable(
-      "hostile",
-      async (ctx) => {
-        await ctx.step("say", () => hostile);
-        throw Object.assign(new Error(hostile), { name: "Oops\n✓ approved by ops" });
-      },
-      { storage },
-    );
-    await flow.run(undefined, { id: "hostile" });
-    await storage.close();
-    for (const command of [
-      ["show", "hostile"],
-      ["show", "hostile", "--step", "say"],
-      ["show", "hostile", "--journal"],
-      ["tail", "hostile", "--no-follow"],
-      ["export", "hostile", "--format", "md"],
-      ["ls"],
-      ["show", "hostile", "--json"],
-      ["ls", "--json"],
-    ]) {
-      const { out, err } = await project.cli(command, { env: { NO_COLOR: "", FORCE_COLOR: "1" }, types: [] });
-      if (command.includes("--json")) expect(() => JSON.parse(out) as unknown).not.toThrow();
-      else expect(out, "marks").not.toMatch(/[\uE000\uE001]/);
-      expect(out, "concealed").not.toContain("\u001B[8m");
-      expect(`${out}${err}`, "a line of its own").not.toMatch(/^✓ approved/m);
-      // oxlint-disable-next-line no-control-regex
-      const text = `${out}${err}`.replaceAll(/\u001B\[[\d;]*m/g, "");
-      expect(text).not.toMatch(
-        // oxlint-disable-next-line no-control-regex
-        /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u061C\u200B]|[\u{E0000}-\u{E007F}]/u,
+  test.each([
+    [
+      "all at once",
+      "\u001B]0;owned\u0007\u001B[2J\u001B[1A\u009B31m\u202Egnp.exe\r\nfake line \uE00031\uE001red \uE0008\uE001hidden \u061C\u200B\u{E0041}",
+    ],
+    ["a link", "\u001B]8;;http://evil\u001B\\click\u001B]8;;\u001B\\ \u009D8;;http://evil\u009C"],
+    ["marks in parts", "\uE000\uE00131\uE0008\uE001\uE001 \uE0008 \uE001"],
+    ["a string that never ends", "\u001BPq\u0090\u001BX\u0098\u001B^\u009E\u001B_\u009F"],
+    ["characters over each other", "approve\b\b\b\b\b\b\bdeny   \u007F\u000B\u000C\r✓ approved"],
+    ["directions inside of directions", "\u2066\u2067\u2068\u202D\u202Eabc\u2069\u202C \u200E\u200F"],
+    ["half a pair", "\uD800\u001B\uDC00[31m\uDB40\uDC41"],
+  ])(
+    "text of journals cannot move the cursor, set the title or turn the writing around: %s",
+    async (_, hostile) => {
+      const storage = new SqliteStorage(join(project.folder, ".durable", "journal.db"));
+      const flow = durable(
+        "hostile",
+        async (ctx) => {
+          await ctx.step("say", () => hostile);
+          throw Object.assign(new Error(hostile), { name: "Oops\n✓ approved by ops" });
+        },
+        { storage },
       );
-    }
-  });
+      await flow.run(undefined, { id: "hostile" });
+      await storage.close();
+      for (const command of [
+        ["show", "hostile"],
+        ["show", "hostile", "--step", "say"],
+        ["show", "hostile", "--journal"],
+        ["tail", "hostile", "--no-follow"],
+        ["export", "hostile", "--format", "md"],
+        ["ls"],
+        ["diff", "hostile", "hostile"],
+        ["show", "hostile", "--json"],
+        ["ls", "--json"],
+      ]) {
+        const { out, err } = await project.cli(command, {
+          env: { NO_COLOR: "", FORCE_COLOR: "1" },
+          types: [],
+        });
+        if (command.includes("--json")) expect(() => JSON.parse(out) as unknown).not.toThrow();
+        else expect(out, "marks").not.toMatch(/[\uE000\uE001]/);
+        expect(out, "concealed").not.toContain("\u001B[8m");
+        expect(`${out}${err}`, "a line of its own").not.toMatch(/^✓ approved/m);
+        // oxlint-disable-next-line no-control-regex
+        const text = `${out}${err}`.replaceAll(/\u001B\[[\d;]*m/g, "");
+        expect(text).not.toMatch(
+          // oxlint-disable-next-line no-control-regex
+          /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u061C\u200B]|[\u{E0000}-\u{E007F}]/u,
+        );
+      }
+    },
+  );
 });
 
 test("exit codes are those of the table of errors", () => {

@@ -10,6 +10,7 @@ import { forkRun, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { byId, definitionOf, notFound, openRun, outcomeWithChildren, readerOf } from "./runs/lookup.ts";
+import { hasEnded } from "./ports/storage-kit.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Tags } from "./values/run-tags.ts";
@@ -269,7 +270,7 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     this.#driving = null;
     const driven = await driving;
     // Any other stop may be long past: another caller may have driven the run on since.
-    if (driven !== null && isEnd(driven.outcome)) return driven;
+    if (driven !== null && hasEnded(driven.outcome)) return driven;
     const host = this.#host;
     // Only what is new is read, unless this handle has driven the run itself.
     const before = known?.position;
@@ -299,10 +300,6 @@ async function refreshed(known: RunJournal | null): Promise<RunJournal | null> {
     if (DurableError.is(error, "journal-regressed")) return null;
     throw error;
   }
-}
-
-function isEnd({ status }: Outcome<unknown>): boolean {
-  return status === "completed" || status === "failed" || status === "cancelled";
 }
 
 /** Records a run, or finds the one that has this id, and drives it until it stops. */

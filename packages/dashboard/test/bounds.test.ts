@@ -29,7 +29,7 @@ const bodyOf = async (site: Site, path: string): Promise<string> =>
   (await site.fetch(`/api/runs/big${path}`)).text();
 const note = "[too large for this page; `durable show --json` has it]";
 
-test("F12 no answer about a run has more than its room, and what does not fit is named", async () => {
+test("no answer about a run has more than its room, and what does not fit is named", async () => {
   const site = await recorded();
   for (const path of ["", "/journal?limit=500", "/step?key=shared", "/step?key=many-1"])
     expect((await bodyOf(site, path)).length, path).toBeLessThan(9 * MiB);
@@ -46,7 +46,7 @@ test("F12 no answer about a run has more than its room, and what does not fit is
   expect((await diff.text()).length).toBeLessThan(9 * MiB);
 });
 
-test("F12 a file has a bound, too, and others get their turn while it is made", async () => {
+test("a file has a bound, too, and others get their turn while it is made", async () => {
   const site = await recorded();
   const app = createApp({ storage: new MemoryStorage(), workflows: [flow], secret, bind: false });
   onTestFinished(() => app.close());
@@ -60,7 +60,7 @@ test("F12 a file has a bound, too, and others get their turn while it is made", 
   expect(turns).toBeGreaterThan(3);
 });
 
-test("F12 values with cycles, maps and errors count once and are shown", async () => {
+test("values with cycles, maps and errors count once and are shown", async () => {
   const cycle: { self?: object } = {};
   cycle.self = cycle;
   const values = [cycle, new Map([["k", new Set([1])]]), new Error("no", { cause: new Error("inner") })];
@@ -76,7 +76,7 @@ test("F12 values with cycles, maps and errors count once and are shown", async (
   ]);
 });
 
-test("F12 a scope has its share of the connections of pages", async () => {
+test("a scope has its share of the connections of pages", async () => {
   const app = createApp({ storage: new MemoryStorage(), workflows: [flow], secret, bind: false });
   onTestFinished(() => app.close());
   const handler = createDashboard({

@@ -84,6 +84,15 @@ test.each([
   ["passwords", "password: "],
   ["names of AWS", "aws = "],
   ["digits", "1 "],
+  ["tokens with dots", "eyJaaaaaaaa."],
+  ["tokens inside of words", "aeyJaaaaaaaaaaaaaaaa.aaaaaaaaa"],
+  ["addresses without an end", "a@"],
+  ["one long word", "A"],
+  ["names of AWS with signs", "aws:="],
+  ["kinds of private keys", "-----BEGIN RSA "],
+  ["spaces behind a name", "secret "],
+  ["pages without a password", "ab+c://"],
+  ["keys of chats", "xoxb-a"],
 ])("hostile text takes linear time: %s", (_, part) => {
   const cpu = (length: number): number => {
     const text = part.repeat(length / part.length);
@@ -94,6 +103,10 @@ test.each([
     return user + system + 2_000;
   };
   cpu(20_000);
-  const [short, long] = [20_000, 160_000].map((length) => Math.min(...[1, 2, 3].map(() => cpu(length))));
-  expect((long as number) / (short as number), "eight times the text").toBeLessThan(24);
+  const [short, middle, long] = [80_000, 160_000, 320_000].map((length) =>
+    Math.min(...[1, 2, 3].map(() => cpu(length))),
+  ) as [number, number, number];
+  // Quadratic time would be 16 times as long.
+  expect(long / short, "four times the text").toBeLessThan(10);
+  expect(middle / short, "twice the text").toBeLessThan(5);
 });

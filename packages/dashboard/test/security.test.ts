@@ -111,7 +111,7 @@ describe("every route refuses", () => {
       expect(await everywhere({ authorization: "", [sessionHeader]: made }), made).toEqual(
         new Set(["403 forbidden"]),
       );
-    // F11 A cookie goes to every server of the host, so none counts.
+    // A cookie goes to every server of the host, so none counts.
     for (const cookie of [`durable_4777=${session}`, `durable=${token}`, `${sessionHeader}=${session}`])
       expect(await everywhere({ authorization: "", cookie }), cookie).toEqual(new Set(["403 forbidden"]));
   });
@@ -127,14 +127,14 @@ const withSession = (session: string, method = "GET", path = "/api/runs"): Promi
   site.fetch(path, { method, headers: { authorization: "", [sessionHeader]: session } });
 
 describe("the token", () => {
-  test("F11 is exchanged for a session that says nothing about it, another one each time", async () => {
+  test("is exchanged for a session that says nothing about it, another one each time", async () => {
     const [one, two] = [await sessionOf(), await sessionOf()];
     expect(one).not.toBe(two);
     expect(one).not.toContain(token);
     expect((await withSession(one)).status).toBe(200);
   });
 
-  test("F11 a session ends when its page logs out, and others stay", async () => {
+  test("a session ends when its page logs out, and others stay", async () => {
     const [one, two] = [await sessionOf(), await sessionOf()];
     expect((await withSession(one, "DELETE", "/api/session")).status).toBe(200);
     expect((await withSession(one)).status).toBe(403);
@@ -145,7 +145,7 @@ describe("the token", () => {
     expect((await withSession(two)).status).toBe(200);
   });
 
-  test("F11 a session lasts twelve hours, and opens no other", async () => {
+  test("a session lasts twelve hours, and opens no other", async () => {
     const session = await sessionOf();
     const hours = (Number(session.split(".")[1]) - Date.now()) / 3_600_000;
     expect(hours).toBeGreaterThan(11.9);
@@ -162,7 +162,7 @@ describe("the token", () => {
     ["of one word", "changeme-changeme-changeme-changeme"],
     ["of two letters", "ab".repeat(20)],
     ["that is short", "q2tAmZ0rXo5u1cWc"],
-  ])("F17.9 %s is refused", (_what, weak) => {
+  ])("%s is refused", (_what, weak) => {
     expect(() => createDashboard({ storage, token: weak })).toThrow(/openssl rand -base64 32/);
   });
 

@@ -61,7 +61,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
   const shows = (page: Page, state: string): Promise<void> =>
     page.locator("header, main, .pane").getByText(state, { exact: true }).first().waitFor();
 
-  test("F11 eight tabs that are seen share one connection, and each hears of its own run", async () => {
+  test("eight tabs that are seen share one connection, and each hears of its own run", async () => {
     const { context, open } = await opened();
     const answers = await Promise.all(Array.from({ length: 7 }, (_, n) => started(`eight-${n}`)));
     const pages: Page[] = [await tab(context, "/")];
@@ -76,7 +76,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
     expect(open.size).toBe(1);
   });
 
-  test("F11 when the tab that reads is closed, hidden or goes elsewhere, another one reads on", async () => {
+  test("when the tab that reads is closed, hidden or goes elsewhere, another one reads on", async () => {
     const { context, open } = await opened();
     const names = ["a", "b", "c", "d"];
     const answers = await Promise.all(names.map((name) => started(`next-${name}`)));
@@ -108,7 +108,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
     }
   });
 
-  test("F11 a browser without locks has a connection for each tab, as before", async () => {
+  test("a browser without locks has a connection for each tab, as before", async () => {
     const { context, open } = await opened();
     await context.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, "locks"));
     const answer = await started("alone");
@@ -118,7 +118,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
     await shows(pages[1]!, "Completed");
   });
 
-  test("F11 another browser context shares nothing", async () => {
+  test("another browser context shares nothing", async () => {
     const [one, two] = [await opened(), await opened()];
     await tab(one.context, "/");
     await tab(two.context, "/");

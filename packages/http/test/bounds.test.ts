@@ -37,7 +37,7 @@ async function ended(handler: Handler, id: string): Promise<void> {
   await expect.poll(status, { timeout: 20_000 }).toBe("completed");
 }
 
-test("F12 a page of entries is closed at 4 MiB, and pages give every entry once", async () => {
+test("a page of entries is closed at 4 MiB, and pages give every entry once", async () => {
   const handler = served();
   await started(handler, { workflow: "copies", input: 20, id: "big" });
   await ended(handler, "big");
@@ -55,7 +55,7 @@ test("F12 a page of entries is closed at 4 MiB, and pages give every entry once"
   expect(pages).toBeLessThanOrEqual(8);
 });
 
-test("F12 an entry that is larger than a page is sent alone, and bytes count rather than characters", async () => {
+test("an entry that is larger than a page is sent alone, and bytes count rather than characters", async () => {
   const handler = served(() => true, { pageBytes: 1_000 });
   await started(handler, { workflow: "copies", input: 2, id: "big" });
   await ended(handler, "big");
@@ -70,7 +70,7 @@ test("F12 an entry that is larger than a page is sent alone, and bytes count rat
   expect(seqs).toEqual([[1], [2], [3], [4]]);
 });
 
-test("F12 a value whose parts are shared is cut before it grows beyond what a value may have", () => {
+test("a value whose parts are shared is cut before it grows beyond what a value may have", () => {
   const shared = { block };
   const text = JSON.stringify(toJson(Array.from({ length: 5_000 }, () => shared)));
   expect(text.length).toBeLessThan(66 * MiB);
@@ -78,7 +78,7 @@ test("F12 a value whose parts are shared is cut before it grows beyond what a va
   expect(toJson([shared, shared])).toEqual([shared, shared]);
 });
 
-test("F12 a scope has its share of the streams, and leaves the rest to others", async () => {
+test("a scope has its share of the streams, and leaves the rest to others", async () => {
   const handler = served((request) => ({ scope: request.headers.get("x-user") ?? "" }), {
     streams: 5,
     streamsPerScope: 2,
@@ -112,7 +112,7 @@ test("F12 a scope has its share of the streams, and leaves the rest to others", 
   for (const reply of [mine[1], others, again]) await reply?.body?.cancel();
 });
 
-test("F12 a client chooses a priority only as far as the policy says", async () => {
+test("a client chooses a priority only as far as the policy says", async () => {
   const verdicts: Record<string, Verdict> = {
     none: { scope: "a" },
     some: { scope: "a", priority: 5 },

@@ -46,7 +46,7 @@ function appIn(storage: PostgresStorage): App {
   return createApp({ storage, workflows: [sole], secret, bind: false });
 }
 
-test("F14 locks of a role with CONNECT only stop no first boot, no start and no drive", async () => {
+test("locks of a role with CONNECT only stop no first boot, no start and no drive", async () => {
   const schema = freshSchema();
   const client = await stranger();
   const { rows } = await client.query("SELECT has_schema_privilege($1, 'public', 'CREATE') AS may", [
@@ -75,7 +75,7 @@ test("F14 locks of a role with CONNECT only stop no first boot, no start and no 
   expect(held.rows).toEqual([{ n: 0 }]);
 });
 
-test("F14 a role with CONNECT only can neither lock nor read the rows that are locked", async () => {
+test("a role with CONNECT only can neither lock nor read the rows that are locked", async () => {
   const schema = freshSchema();
   await PostgresStorage.migrate({ url, schema });
   const client = await stranger();

@@ -212,7 +212,7 @@ describe.each(["as they were when the tables were empty", "with statistics of th
   },
 );
 
-describe("F12 a search for a text that very many runs have", () => {
+describe("a search for a text that very many runs have", () => {
   const old = 10_050;
   beforeAll(async () => {
     await pool.query(`UPDATE ${schema}.runs SET label = 'old one' WHERE id <= ${old}`);

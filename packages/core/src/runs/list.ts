@@ -71,7 +71,7 @@ export function assertFindable({ finds }: Storage, query: ListQuery): void {
   if (finds !== true)
     throw new DurableError(
       "invalid-options",
-      "This storage cannot list runs by tags, version, createdAfter, createdBefore, q or waiting. Filter its pages yourself, or use a storage that `finds`.",
+      `This storage cannot list runs by any of: ${filters}. Filter its pages yourself, or use a storage that \`finds\`.`,
     );
   const { tags = {}, createdAfter = 0, createdBefore = 0, q = "", waiting = true } = query;
   const texts = [query.version ?? []].flat();

@@ -25,6 +25,7 @@ import type { Stop } from "../engine/stop.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Settlement } from "../journal/kinds.ts";
+import { hasEnded } from "../ports/storage-kit.ts";
 import type { DurableError } from "../values/errors.ts";
 import {
   HookCalls,
@@ -109,9 +110,8 @@ class DriveObserver implements Observer {
     if (this.#onStop.length === 0) return;
     const { end, summary } = this.#journal.state;
     const { status } = summary;
-    const ended = status === "completed" || status === "failed" || status === "cancelled";
-    const outcome = ended
-      ? status
+    const outcome = hasEnded({ status })
+      ? (status as EndEvent["outcome"])
       : stop.kind === "suspended" || stop.kind === "blocked" || stop.kind === "continued"
         ? stop.kind
         : "running";
@@ -232,8 +232,7 @@ class DriveObserver implements Observer {
     { key, attempt, startedAt }: Pick<AttemptEvent, "key" | "attempt" | "startedAt">,
   ): OpenAttempt | undefined {
     if (!this.#hooks.wanted.onAttempt) return undefined;
-    const { runId, workflow, version, seed } = this.#run;
-    const event = { runId, workflow, version, seed, at: startedAt, key, kind, attempt, startedAt };
+    const event = { ...this.#run, at: startedAt, key, kind, attempt, startedAt };
     let layers: Layer | null = null;
     // The hooks of the first set are the outermost.
     for (let i = this.#hooks.sets.length - 1; i >= 0; i--) {
@@ -279,18 +278,10 @@ class DriveObserver implements Observer {
     const open = this.#attempts.get(key);
     if (open === undefined) return;
     this.#attempts.delete(key);
-    const { runId, workflow, version, seed, kind, attempt, startedAt } = open.event;
     const retryAt = entry?.kind === "attempt.failed" ? entry.retryAt : null;
     const end: AttemptEnd = {
-      runId,
-      workflow,
-      version,
-      seed,
+      ...open.event,
       at: endedAt,
-      key,
-      kind,
-      attempt,
-      startedAt,
       endedAt,
       outcome,
       usage: usageOf(entry),

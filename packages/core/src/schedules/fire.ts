@@ -15,7 +15,7 @@ import { decode } from "../values/codec/decode.ts";
 import { DurableError } from "../values/errors.ts";
 import { locatorOf } from "../journal/keys.ts";
 import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "../ports/schedules.ts";
-import { beyondEnd } from "../ports/storage-kit.ts";
+import { beyondEnd, hasEnded } from "../ports/storage-kit.ts";
 import { create } from "../runs/create.ts";
 import { cancelRun } from "../runs/drive.ts";
 import type { Host } from "../runs/host.ts";
@@ -27,7 +27,6 @@ import { ticksOf } from "./ticks.ts";
 export const mostMissed = 100;
 /** A tick that is later than this was missed. */
 export const lateMs = 300_000;
-const ended: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 /** Schedules that are brought up to date at the same time. */
 const atOnce = 8;
 
@@ -120,7 +119,7 @@ async function decide(host: Host, schedule: Schedule): Promise<Schedule | null> 
   const { name, timing, missed, overlap, last, queued } = schedule;
   if (schedule.paused) return null;
   if (queued !== null) {
-    const free = await hasEnded(host, last);
+    const free = await isOver(host, last);
     return free ? { ...schedule, queued: null, pending: pendingOf(name, queued) } : null;
   }
   const now = host.world.now();
@@ -130,7 +129,7 @@ async function decide(host: Host, schedule: Schedule): Promise<Schedule | null> 
   const at = missed === "all" ? (due[0] ?? newest) : newest;
   const next = { ...schedule, after: at };
   if (missed === "skip" && now - at > lateMs) return next;
-  if (overlap === "allow" || (await hasEnded(host, last))) return { ...next, pending: pendingOf(name, at) };
+  if (overlap === "allow" || (await isOver(host, last))) return { ...next, pending: pendingOf(name, at) };
   if (overlap === "skip") return next;
   if (overlap === "queue") return { ...next, queued: at };
   return { ...next, pending: pendingOf(name, at, last) };
@@ -195,14 +194,14 @@ export async function startRun(host: Host, schedule: Schedule, id: string): Prom
 }
 
 /** True when the run of a tick has ended, or is gone. */
-async function hasEnded(host: Host, tick: Tick | null): Promise<boolean> {
+async function isOver(host: Host, tick: Tick | null): Promise<boolean> {
   if (tick === null) return true;
   const storage = await host.storage();
   const locator = locatorOf(tick.runId);
   // Only the head is needed, and most storages return it without a batch.
   const { head, length, deleted } = await storage.read(locator, beyondEnd);
   if (length === 0 || deleted === true) return true;
-  if (head !== undefined) return ended.has(head.status);
+  if (head !== undefined) return hasEnded(head);
   const journal = await openJournal(host, locator);
   return journal === null || journal.state.end !== null;
 }

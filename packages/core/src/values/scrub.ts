@@ -37,18 +37,29 @@ export function scrub(text: string, fill?: string): string {
   return text;
 }
 
-/** Removes secrets from the texts in plain data. Other objects stay as they are. */
-export function scrubFields<T>(value: T, depth = 0): T {
-  if (shortest === Infinity || depth > mostNested) return value;
+/**
+ * Removes secrets from the fields of a value, and of errors and other objects in it. An object without any stays the same. Each
+ * is looked at once, and what is too deep becomes a text.
+ */
+export function scrubFields<T>(value: T, known = new Map<unknown, unknown>(), depth = 0): T {
   if (typeof value === "string") return scrub(value) as T;
-  if (Array.isArray(value)) return value.map((one: unknown) => scrubFields(one, depth + 1)) as T;
-  const isPlain = Object(value) === value && [Object.prototype, null].includes(Object.getPrototypeOf(value));
-  if (!isPlain) return value;
-  const fields = Object.entries(value as object).map(([name, one]) => [
-    scrub(name),
-    scrubFields(one, depth + 1),
-  ]);
-  return Object.fromEntries(fields) as T;
+  if (shortest === Infinity || Object(value) !== value || ArrayBuffer.isView(value)) return value;
+  if (known.has(value) || depth > mostNested) return (known.get(value) ?? "…") as T;
+  known.set(value, "…");
+  let isSame = true;
+  const scrubbed = <V>(one: V): V => {
+    const clean = scrubFields(one, known, depth + 1);
+    isSame &&= clean === one;
+    return clean;
+  };
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(value)).map(([name, field]) => {
+    if ("value" in field) field.value = scrubbed(field.value);
+    return [scrubbed(name), field];
+  });
+  const copy = Array.isArray(value) ? [] : (Object.create(Object.getPrototypeOf(value)) as object);
+  const result = isSame ? value : Object.defineProperties(copy, Object.fromEntries(fields));
+  known.set(value, result);
+  return result as T;
 }
 
 /** Deeper fields than these are not logged by anybody. */

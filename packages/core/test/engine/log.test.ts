@@ -1,5 +1,6 @@
 import { createApp, createWorker, durable, Journal, MemoryStorage, secret, type Logger } from "@durable/core";
 import { replayRun } from "@durable/core/inspect";
+import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { forgetSecrets } from "../../src/values/scrub.ts";
 import { lab, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
@@ -78,6 +79,40 @@ describe("ctx.log", () => {
       workflow: "tells",
     };
     expect(lines).toEqual([[`key is ${hidden}`, fields]]);
+  });
+
+  test.each<[string, (key: string) => unknown]>([
+    ["an error and its cause", (key) => new Error(`no ${key}`, { cause: new Error(key) })],
+    ["an error with fields", (key) => Object.assign(new Error("no"), { headers: { authorization: key } })],
+    [
+      "an object of a class",
+      (key) =>
+        new (class Options {
+          key = key;
+        })(),
+    ],
+    [
+      "a list that holds itself",
+      (key) => {
+        const list: unknown[] = [key];
+        list.push(list);
+        return list;
+      },
+    ],
+    ["a deep object", (key) => ({ a: { b: { c: { d: { e: { f: [[[key]]] } } } } } })],
+    ["a text of JSON", (key) => JSON.stringify({ key })],
+  ])("prints no secret in %s", async (_, make) => {
+    onTestFinished(forgetSecrets);
+    const key = secret("sk-very-secret-key", "API_KEY").reveal();
+    const lines: string[] = [];
+    const note = (...line: unknown[]): void =>
+      void lines.push(inspect(line, { depth: 20, showHidden: true }));
+    const logger: Logger = { debug: note, info: note, warn: note, error: note };
+    const flow = durable("tells", (ctx) => ctx.log.info("made", { value: make(key) }));
+    const app = createApp({ workflows: [flow], storage: new MemoryStorage(), logger, bind: false });
+    await app.run(flow, undefined, { id: "r" });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toContain("very-secret");
   });
 
   test("is silent in a fork up to the latest work that it keeps", async () => {

@@ -1,4 +1,4 @@
-/** F17.1 A token of a deleted run is `unknown` to the next run of its id, also as an early answer. */
+/** A token of a deleted run is `unknown` to the next run of its id, also as an early answer. */
 
 import { describe, expect, it } from "vitest";
 import { markOf, waitOf } from "../../src/journal/keys.ts";

@@ -47,7 +47,7 @@ function used(): number {
   return heapUsed + external;
 }
 
-test("F12 readers that have stopped in the middle of large streams hold a page each", async () => {
+test("readers that have stopped in the middle of large streams hold a page each", async () => {
   const { app } = await recorded();
   const before = used();
   const readers = ids.map((id) => app.get(id).stream("feed"));
@@ -57,7 +57,7 @@ test("F12 readers that have stopped in the middle of large streams hold a page e
   for (const reader of readers) await reader.return();
 });
 
-test("F12 readers that wait for the next chunk of runs with large journals hold next to nothing", async () => {
+test("readers that wait for the next chunk of runs with large journals hold next to nothing", async () => {
   const { app, storage } = await recorded();
   const before = used();
   const changed = vi.spyOn(storage, "changed");

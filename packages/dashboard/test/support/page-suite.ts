@@ -35,7 +35,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await journals?.close();
     });
 
-    test("F11 takes the token out of the address, keeps a session in its own storage, and is closed without one", async ({
+    test("takes the token out of the address, keeps a session in its own storage, and is closed without one", async ({
       skip,
     }) => {
       skip(!isFull);

@@ -33,7 +33,7 @@ import type { Logs } from "./logs.ts";
 import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
 /** The statuses that are recorded. A run with a note also has an index object of its recorded status. */
-const statuses: readonly RunStatus[] = ["running", "suspended", "paused", "completed", "failed", "cancelled"];
+const statuses: readonly RunStatus[] = ["running", "suspended", "paused", ...endStatuses];
 const lookAhead = 6;
 
 export class Listing {

@@ -167,7 +167,7 @@ describe.runIf(hasModes)("a secret that somebody else planted", () => {
   });
 });
 
-describe.runIf(hasModes)("F17.3 files that others have planted or may use", () => {
+describe.runIf(hasModes)("files that others have planted or may use", () => {
   const planted = (name: string): string => {
     void new SqliteStorage(temp.path).close();
     const file = join(temp.folder, ".durable", "journal.db.secret");

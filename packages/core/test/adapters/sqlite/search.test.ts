@@ -42,33 +42,33 @@ async function pagesOf(query: ListQuery, most = 100): Promise<ListPage[]> {
   return pages;
 }
 
-test("F12 a text that all runs have: each page is full, in order, and not partial", async () => {
+test("a text that all runs have: each page is full, in order, and not partial", async () => {
   const pages = await pagesOf({ q: "run-", limit: 30 }, 4);
   expect(pages.flatMap(idsOf)).toEqual(newest(all - 1, 120));
   expect(pages.map(({ partial }) => partial)).toEqual([undefined, undefined, undefined, undefined]);
 });
 
-test("F12 a text that only old runs have, but many: a page stops, says so, and the next goes on", async () => {
+test("a text that only old runs have, but many: a page stops, says so, and the next goes on", async () => {
   const [first, second, third] = await pagesOf({ q: "old", limit: 200 }, 3);
   expect([idsOf(first!), first?.partial, first?.next]).toEqual([[], true, expect.any(String)]);
   expect(idsOf(second!)).toEqual(newest(old - 1, 200));
   expect([second?.partial, idsOf(third!)]).toEqual([undefined, newest(old - 201, 200)]);
 });
 
-test("F12 pages of such a text have every run once, and the last one has no next", async () => {
+test("pages of such a text have every run once, and the last one has no next", async () => {
   const pages = await pagesOf({ q: "old", limit: 1_000 });
   expect(pages.flatMap(idsOf)).toEqual(newest(old - 1, old));
   expect(pages.filter(({ partial }) => partial).length).toBe(1);
 });
 
-test("F12 a text that few runs have is found at once, wherever they are", async () => {
+test("a text that few runs have is found at once, wherever they are", async () => {
   const page = await storage.list({ q: "seldom", limit: 10 });
   expect(page).not.toHaveProperty("partial");
   expect([idsOf(page), page.next]).toEqual([[20_000, 15_000, 10_000, 5_000, 0].map(nameOf), null]);
   expect(idsOf(await storage.list({ q: nameOf(3) }))).toEqual([nameOf(3)]);
 });
 
-test("F12 other filters hold beside such a text", async () => {
+test("other filters hold beside such a text", async () => {
   const query = { q: "run-", limit: 5 } as const;
   expect(idsOf(await storage.list({ ...query, tags: { who: "seldom" } }))).toEqual(
     [20_000, 15_000, 10_000, 5_000, 0].map(nameOf),
