@@ -261,7 +261,7 @@ describe.runIf(hasModes)("files that others have planted or may use", () => {
     warn.mockRestore();
     expect(lines.filter((line) => line.includes("in a folder of user 12345"))).toHaveLength(1);
     // The same files for somebody who is not root.
-    const user = vi.spyOn(process, "getuid" as never).mockReturnValue(1_000 as never);
+    const user = vi.spyOn(process as { getuid: () => number }, "getuid").mockReturnValue(1_000);
     chownSync(file, 1_000, 1_000);
     await expect((async () => secretOf())()).rejects.toMatchObject({
       code: "no-secret",
