@@ -86,7 +86,7 @@ export function notedHead(row: RunRow): RunHead {
   }
 }
 
-/** What a search for a text looks at. */
+/** What a search for a text reads. */
 export function textsOf({ run_id: runId, label, tags }: RunRow): SearchedRow {
   return { runId: take(runId), label: label === null ? null : take(label), tags };
 }

@@ -196,7 +196,7 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  /** True when so many runs have a text that a search does not find all of them first. */
+  /** True when more than `mostMatches` runs have a text, so that a search does not find all of them first. */
   async #isCommon(q: string): Promise<boolean> {
     const { text, values } = matchesText(this.#schema, q, mostMatches + 1);
     const [row] = await this.#database.rows<{ n: string }>(text, [...values]);

@@ -50,7 +50,7 @@ export function isFound(head: RunHead, query: ListQuery): boolean {
 
 /** Rows that have the text of a search, up to which a list sorts them. Where more have it, `searched` reads the list instead. */
 export const mostMatches = 10_000;
-/** Rows that one page of `searched` looks at: in all, and at a time. */
+/** Rows that one page of `searched` reads: in all, and at a time. */
 const [mostLooked, lookedAtOnce] = [10_000, 1_000];
 
 /** A row of a list, as a search for a text sees it. */

@@ -40,7 +40,7 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Characters of entries at which a page of a stream is closed. What follows is read again. */
+/** Characters of entries at which a page of a stream is closed. The entries after it are read again. */
 const pageLength = 4e6;
 
 type StreamEntry = Extract<Entry, { kind: "stream.chunks" | "stream.completed" | "stream.failed" }>;

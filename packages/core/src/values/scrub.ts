@@ -39,7 +39,7 @@ export function scrub(text: string, fill?: string): string {
 
 /**
  * Removes secrets from the fields of a value, and of errors and other objects in it. An object without any stays the same. Each
- * is looked at once, and what is too deep becomes a text.
+ * is checked once, and what is too deep becomes a text.
  */
 export function scrubFields<T>(value: T, known = new Map<unknown, unknown>(), depth = 0): T {
   if (typeof value === "string") return scrub(value) as T;

@@ -22,7 +22,7 @@ const most = { streams: 100, streamsPerScope: 20 };
 
 type Texts = AsyncGenerator<string, void>;
 
-/** Changes of some runs, of the list, or of both. What the visitor may not see is left out. */
+/** Changes of some runs, of the list, or of both. Runs that the visitor may not see are left out. */
 export async function events(service: Service, { request, url }: Call): Promise<Response> {
   const named = [...new Set(url.searchParams.getAll("run"))].filter((id) => id !== "").map(runIdOf);
   if (named.length > mostWatched)

@@ -38,7 +38,7 @@ export function listRows(
   return found;
 }
 
-/** True when so many runs have a text that a search does not find all of them first. */
+/** True when more than `mostMatches` runs have a text, so that a search does not find all of them first. */
 export function isCommon(sql: Statements, q: string): boolean {
   const { text, values } = matchesText(q);
   const [row] = sql.list(`SELECT count(*) AS n FROM (${text} LIMIT ?)`, [...values, mostMatches + 1]);

@@ -115,7 +115,7 @@ function read(file: string): string | null {
     throw error;
   }
   try {
-    // Before the file is looked at: a draft that goes meanwhile takes its name with it.
+    // Before the file is checked: a draft that goes meanwhile takes its name with it.
     const drafts = draftsOf(file, fstatSync(descriptor));
     // The open file is checked, so that it cannot be exchanged between the check and the reading.
     const stats = fstatSync(descriptor);

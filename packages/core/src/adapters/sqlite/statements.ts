@@ -173,7 +173,7 @@ export function notedHead(row: Row, path: string): RunHead {
   return problem === null ? noted(headOf(row), noteOf(row)) : damagedRow(row, problem);
 }
 
-/** What a search for a text looks at. */
+/** What a search for a text reads. */
 export function textsOf(row: Row): SearchedRow {
   const [label, tags] = [row["label"] ?? null, row["tags"] ?? null];
   return {
