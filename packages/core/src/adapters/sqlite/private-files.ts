@@ -53,12 +53,13 @@ export function say(file: string, text: string): void {
   systemWorld.warn(text);
 }
 
+const octal = (mode: number): string => (mode & 0o777).toString(8);
+
 /** Says that other users have some of these rights to a file or a folder that was there before. */
 export function sayLoose(file: string, mode: number, rights: number): void {
   if ((mode & rights) === 0 || process.platform === "win32") return;
   const may = (mode & 0o022) === 0 ? "read" : "write to";
   const own = (mode & constants.S_IFMT) === constants.S_IFDIR ? folderMode : fileMode;
-  const octal = (rightsOf: number): string => (rightsOf & 0o777).toString(8);
   say(file, `other users can ${may} "${file}" (mode ${octal(mode)}). Run chmod ${octal(own)} on it.`);
 }
 
