@@ -12,7 +12,6 @@
 import type { Budget, BudgetOptions, RetryOptions } from "@durable/core";
 import { assertOptions, fingerprint } from "@durable/core/storage";
 import type { StepQuota } from "@durable/core/types";
-import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 import { promptHash } from "./prompt-hash.ts";
 import { asked, questionOf, type Question } from "./question.ts";
@@ -86,7 +85,7 @@ export interface Call {
 }
 
 /** Increased when the same request would get another name. */
-const version = 2;
+const version = 3;
 
 export function callOf(
   method: string,
@@ -114,14 +113,12 @@ export function callOf(
   };
 }
 
-function nameOf(kind: string, model: ModelId, params: Params): string {
-  const { provider, modelId } = model;
+/** Settings and tools are hashed by themselves, because they are the same in every turn of a conversation. */
+function nameOf(kind: string, { provider, modelId }: ModelId, params: Params): string {
   const { prompt, ...others } = asked(params);
-  const hashed = Array.isArray(prompt) ? promptHash(prompt) : prompt;
-  const question = byDigest(
-    plain({ version, kind, provider, modelId, question: { ...others, prompt: hashed } }),
-  );
-  return `${kind} ${fingerprint(question, `question of a ${kind} call`)}`;
+  const messages = Array.isArray(prompt) ? prompt : [prompt];
+  const parts = [promptHash([{ version, kind, provider, modelId, others }]), promptHash(messages)];
+  return `${kind} ${fingerprint(parts, `question of a ${kind} call`)}`;
 }
 
 /** The caller's key, and the parameters for the provider. */

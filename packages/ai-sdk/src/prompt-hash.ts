@@ -49,7 +49,7 @@ function talkOf(prompt: readonly unknown[]): readonly Said[] {
   for (const given of prompt.slice(common)) {
     const message = plain(given);
     const hash = fingerprint([talk.at(-1)?.hash ?? "", byDigest(message) ?? null], "message of a question");
-    talk.push({ message, hash });
+    talk.push({ message: remembered(message), hash });
   }
   const at = talks.indexOf(talk);
   if (at !== -1) talks.splice(at, 1);
@@ -64,26 +64,54 @@ function commonLength(talk: readonly Said[], prompt: readonly unknown[]): number
   return most;
 }
 
-/** True when `plain` would make an equal copy. Dates, addresses and bytes are hashed anew, because they can change. */
+/** An object as it is remembered: comparing lists is several times as fast as looking up fields. */
+class Remembered {
+  readonly keys: readonly string[];
+  readonly fields: readonly unknown[];
+
+  constructor(value: object) {
+    this.keys = Object.keys(value);
+    this.fields = Object.values(value).map(remembered);
+  }
+}
+
+/** Of plain data. Dates, addresses and bytes are never the same, because they can change: they are hashed anew. */
+function remembered(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || isOpaque(value)) return value;
+  return Array.isArray(value) ? value.map(remembered) : new Remembered(value);
+}
+
+/**
+ * True only when `plain` would make an equal copy. A long replay spends its time here, so nothing is allocated, and fields in
+ * another order count as different.
+ */
 function isSame(copy: unknown, value: unknown): boolean {
+  if (typeof value === "string") return copy === value;
   if (typeof value === "function" || typeof value === "symbol") return copy === undefined;
   if (typeof value !== "object" || value === null) return Object.is(copy, value);
-  if (typeof copy !== "object" || copy === null || Array.isArray(value) !== Array.isArray(copy)) return false;
-  if (isOpaque(value) || isOpaque(copy)) return false;
-  if (Array.isArray(value))
-    return (
-      value.length === (copy as unknown[]).length &&
-      value.every((item, i) => isSame((copy as unknown[])[i], item))
-    );
-  const fields = copy as Readonly<Record<string, unknown>>;
+  if (Array.isArray(value)) return Array.isArray(copy) && isSameList(copy, value);
+  if (!(copy instanceof Remembered)) return false;
+  if (Object.getPrototypeOf(value) === Object.prototype) return isSameObject(copy, value as Fields);
+  return !isOpaque(value) && isSameObject(copy, { ...value });
+}
+
+function isSameList(copy: readonly unknown[], value: readonly unknown[]): boolean {
+  if (value.length !== copy.length) return false;
+  for (let i = 0; i < value.length; i++) if (!isSame(copy[i], value[i])) return false;
+  return true;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isSameObject({ keys, fields }: Remembered, value: Fields): boolean {
   let count = 0;
-  for (const key of Object.keys(value)) {
-    const field = (value as Readonly<Record<string, unknown>>)[key];
+  for (const key in value) {
+    const field = value[key];
     if (field === undefined || typeof field === "function" || typeof field === "symbol") continue;
-    if (!Object.hasOwn(fields, key) || !isSame(fields[key], field)) return false;
+    if (keys[count] !== key || !isSame(fields[count], field)) return false;
     count += 1;
   }
-  return count === Object.keys(fields).length;
+  return count === keys.length;
 }
 
 function isOpaque(value: object): boolean {

@@ -11,6 +11,7 @@
 import { fingerprint } from "@durable/core/storage";
 import { byDigest, plain } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
+import { promptHash } from "./prompt-hash.ts";
 
 /** The parts of a question, as they are recorded. */
 export interface Question {
@@ -56,7 +57,7 @@ export function questionOf({ provider, modelId }: ModelId, params: Params): Ques
       : { settings: Object.fromEntries(names.map(([name, v]) => [name, short(v)])) }),
     ...(Array.isArray(prompt) ? { messages: messages.length } : {}),
     ...(messages.length === 0 ? {} : { last: messages.slice(-most).map(short).join("") }),
-    ...(messages.length <= most ? {} : { early: short(messages.slice(0, -most)) }),
+    ...(messages.length <= most ? {} : { early: promptHash(messages.slice(0, -most)).slice(0, width) }),
   };
 }
 
