@@ -15,7 +15,7 @@ import type { Bucket } from "../../ports/bucket.ts";
 import type { DurableError } from "../../values/errors.ts";
 import { noChapter, stillRead } from "../../ports/storage-kit.ts";
 import type { Change, Family } from "./family.ts";
-import { slotKey, type Place } from "./layout.ts";
+import { baseKey, slotKey, type Place } from "./layout.ts";
 import type { Logs } from "./logs.ts";
 import {
   beginsChapter,
@@ -173,6 +173,8 @@ export class Chapters {
     const { dropped } = state;
     if (dropped === undefined) return;
     await this.#link(log);
+    // It has batches of an earlier chapter.
+    if (log.base === 0) await this.#bucket.delete([baseKey(locator)]);
     const key = (slot: number): string => slotKey({ locator, generation, slot });
     const [last = { slot: 0, at: 0 }, older] = dropped.previous;
     const between = (after: number, before: number): string[] =>

@@ -12,7 +12,7 @@
 import { conflict, droppedConflict, readsFrom } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { markersOf, slotKey, snapshotKey, type Place } from "./layout.ts";
+import { baseKey, markersOf, slotKey, snapshotKey, type Place } from "./layout.ts";
 import type { Logs } from "./logs.ts";
 import { firstPosition, gone, hidden, indexed, readBy, unreadBy, writeObject, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
@@ -121,7 +121,7 @@ export class Family {
   async free(log: RunLog): Promise<void> {
     const { locator, generation, slot, state } = log;
     await this.unregister(state.head.ancestors, state.reader);
-    await this.#bucket.delete([snapshotKey(locator), ...(state.markers ?? [])]);
+    await this.#bucket.delete([snapshotKey(locator), baseKey(locator), ...(state.markers ?? [])]);
     await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));
     this.#logs.forget(log);
     // Batches that were dropped long ago are removed already, so their slots need not be emptied.

@@ -5,6 +5,7 @@
  *     layout                                      written first, twice, to check that conditional writes work
  *     runs/<locator>/<generation>/<slot>          one record of a log, created once
  *     snapshots/<locator>                         a copy of the log up to some slot: saves reads, is never relied on
+ *     bases/<locator>                             the older part of a large snapshot, which is not written each time
  *     index/<status>/<created, newest first>...   one for each run, by its status; one more for a run with a note
  *     timers/<due>...                             one for each run that is suspended until a time
  *     schedules/..., schedule-records/...         schedules, which are not part of a run (schedules.ts)
@@ -33,6 +34,10 @@ export function slotKey({ locator, generation, slot }: Place): string {
 
 export function snapshotKey(locator: string): string {
   return `snapshots/${locator}`;
+}
+
+export function baseKey(locator: string): string {
+  return `bases/${locator}`;
 }
 
 /** Locators are made from a hash. Any other text could name an object that does not belong to a run. */

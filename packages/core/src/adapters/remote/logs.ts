@@ -14,9 +14,9 @@
 
 import type { World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { slotKey, snapshotKey, type Place } from "./layout.ts";
+import { baseKey, slotKey, snapshotKey, type Place } from "./layout.ts";
 import { gone, readFrom, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
-import { RunLog, wantsSnapshot } from "./run-log.ts";
+import { RunLog, wantsSnapshot, type Snapshot } from "./run-log.ts";
 
 /** The log of a run; without one, `generation` is the one that a new run would get. */
 export interface Found {
@@ -39,6 +39,8 @@ type Life = "alive" | "stale" | "over";
 /** As many requests as a Cloudflare Worker may have open at once. */
 const readAhead = 6;
 const believedMs = 10_000;
+/** Characters that a snapshot has beside its base before there is a new base; more, where the base is large. */
+const leastTail = 65_536;
 /** Limits of the cache, in logs and in characters. With it, a driver that reads a log again reads only what is new. */
 const keptLogs = 256;
 const keptSize = 16 * 1024 * 1024;
@@ -193,11 +195,24 @@ export class Logs {
     return "landed";
   }
 
-  /** Writes a snapshot if one is due, through a bucket without retries: after a failure, readers only read more slots. */
+  /**
+   * Writes a snapshot if one is due, through a bucket without retries: after a failure, readers only read more slots. What is
+   * in the base is not written again, so the snapshots of a run that parks often grow with what it adds, and not with its
+   * history.
+   */
   async save(log: RunLog, bucket: Bucket): Promise<void> {
     if (!wantsSnapshot(log)) return;
+    const { locator, from, size, baseSize, batches } = log;
+    const { length } = batches;
+    if (size - baseSize > leastTail + baseSize / 16) {
+      await bucket.put(baseKey(locator), log.toSnapshot(0));
+      if (log.from === from) {
+        log.base = length;
+        log.baseSize = size;
+      }
+    }
     const { slot } = log;
-    await bucket.put(snapshotKey(log.locator), log.toSnapshot());
+    await bucket.put(snapshotKey(locator), log.toSnapshot());
     log.saved = slot;
   }
 
@@ -232,9 +247,11 @@ export class Logs {
   }
 
   async #snapshot(locator: string): Promise<RunLog | null> {
+    const part = async (key: string): Promise<Snapshot> =>
+      readObject(await this.#bucket.get(key), key) as unknown as Snapshot;
     try {
-      const text = await this.#bucket.get(snapshotKey(locator));
-      return text === null ? null : RunLog.fromSnapshot(locator, text);
+      const last = await part(snapshotKey(locator));
+      return RunLog.fromSnapshot(locator, last, last.base > 0 ? await part(baseKey(locator)) : last);
     } catch {
       return null;
     }

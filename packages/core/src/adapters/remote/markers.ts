@@ -20,10 +20,8 @@ export async function mark(bucket: Bucket, place: Place, state: State): Promise<
  * Deletes index objects of a record that lost its slot. The record that has the slot may have the same ones: so they are
  * compared with the log as it was read after that. May fail, because it only saves work.
  */
-export async function unmade(bucket: Bucket, made: readonly string[], log: RunLog | null): Promise<void> {
-  const present = new Set(log === null ? [] : markersOf(log, indexed(log.state)));
-  const outdated = made.filter((key) => !present.has(key));
-  if (outdated.length > 0) await bucket.delete(outdated).catch(() => {});
+export function unmade(bucket: Bucket, made: readonly string[], log: RunLog | null): Promise<void> {
+  return remove(bucket, made, log === null ? [] : markersOf(log, indexed(log.state)));
 }
 
 /** Deletes the index objects of a state that are not those of the next. May fail, because it only saves work. */
@@ -33,7 +31,10 @@ export async function unmark(
   [before, after]: readonly [State | null, State],
 ): Promise<void> {
   if (before === null || (before.since === after.since && before.blocked === after.blocked)) return;
-  const present = new Set(markersOf(run, indexed(after)));
-  const outdated = markersOf(run, indexed(before)).filter((key) => !present.has(key));
+  await remove(bucket, markersOf(run, indexed(before)), markersOf(run, indexed(after)));
+}
+
+async function remove(bucket: Bucket, keys: readonly string[], present: readonly string[]): Promise<void> {
+  const outdated = keys.filter((key) => !present.includes(key));
   if (outdated.length > 0) await bucket.delete(outdated).catch(() => {});
 }

@@ -93,8 +93,8 @@ export function writeForward(next: number): string {
   return writeObject({ id: "", next });
 }
 
-/** Reads what `writeObject` wrote. */
-export function readObject(text: string, key: string): Readonly<Record<string, unknown>> {
+/** Reads what `writeObject` wrote; a missing object counts as damaged. */
+export function readObject(text: string | null, key: string): Readonly<Record<string, unknown>> {
   const raw = parsed(text);
   const found = raw?.["v"];
   if (typeof found === "number" && found > version) {
@@ -120,9 +120,9 @@ export function damaged(key: string): DurableError {
   );
 }
 
-function parsed(text: string): Record<string, unknown> | null {
+function parsed(text: string | null): Record<string, unknown> | null {
   try {
-    const raw: unknown = JSON.parse(text);
+    const raw: unknown = JSON.parse(text ?? "");
     return typeof raw === "object" && raw !== null ? (raw as Record<string, unknown>) : null;
   } catch {
     return null;

@@ -3,15 +3,7 @@
  * then starts anew.
  */
 
-import {
-  beginsChapter,
-  readFrom,
-  readObject,
-  writeObject,
-  type BlobText,
-  type LogRecord,
-  type State,
-} from "./record.ts";
+import { beginsChapter, readFrom, writeObject, type BlobText, type LogRecord, type State } from "./record.ts";
 
 export interface NamedText {
   /** The first batch of the chapter that names it, and the slot of that batch; older snapshots have no slot. */
@@ -43,6 +35,9 @@ export class RunLog {
   saved = -1;
   /** Characters of its batches and blobs. */
   size = 0;
+  /** How many of its batches, and of its characters, are in the base. */
+  base = 0;
+  baseSize = 0;
   /** When its first slot was last read without the mark that the generation is over. */
   aliveAt = 0;
   #state: State | null = null;
@@ -85,6 +80,7 @@ export class RunLog {
     this.blobs = new Map();
     this.batches = [];
     this.from = position;
+    this.base = this.baseSize = 0;
     this.size = this.#blobSize;
     this.#blobSize = 0;
   }
@@ -96,44 +92,58 @@ export class RunLog {
     this.#blobSize += named.text.length;
   }
 
-  /** The whole chapter as one object. */
-  toSnapshot(): string {
-    const blobs = [...this.blobs].map(([name, { position, text, slot }]) => [name, position, text, slot]);
-    const { generation, slot, state, batches, from } = this;
-    return writeObject({ life: generation, slot, state, batches, blobs, ...(from > 0 && { from }) });
+  /** The chapter as one object, without the batches and blobs that are in the base. */
+  toSnapshot(base = this.base): string {
+    const { generation: life, slot, state, from } = this;
+    const batches = this.batches.slice(base);
+    const blobs = [...this.blobs]
+      .filter(([, { position }]) => position >= from + base)
+      .map(([name, named]) => [name, named.position, named.text, named.slot]);
+    return writeObject({ life, slot, state, from, base, batches, blobs });
   }
 
-  /** Throws when the snapshot cannot be read; the caller then reads the log instead. */
-  static fromSnapshot(locator: string, text: string): RunLog {
-    const raw = readObject(text, "snapshot") as unknown as {
-      readonly life: number;
-      readonly slot: number;
-      readonly state: State;
-      readonly from?: number;
-      readonly batches: readonly string[];
-      readonly blobs: readonly (readonly [string, number, BlobText, number?])[];
-    };
+  /**
+   * `null` when batches are missing; the caller then reads the log instead. A base has the form of a snapshot, and may be
+   * newer than the snapshot that names it.
+   */
+  static fromSnapshot(locator: string, raw: Snapshot, base: Snapshot): RunLog | null {
     const log = new RunLog(locator, raw.life);
-    log.slot = raw.slot;
-    log.saved = raw.slot;
+    log.from = raw.from;
+    log.base = base.life === raw.life && base.from === raw.from ? raw.base : 0;
+    const end = raw.from + log.base;
+    log.#fill(
+      base.batches.slice(0, log.base),
+      base.blobs.filter(([, at]) => at < end),
+    );
+    log.baseSize = log.size;
+    log.#fill(raw.batches, raw.blobs);
+    log.slot = log.saved = raw.slot;
     log.#state = readFrom(raw.slot, raw.state);
-    log.from = raw.from ?? 0;
-    for (const batch of raw.batches) {
-      log.batches.push(batch);
-      log.size += batch.length;
-    }
-    for (const [name, position, blob, slot] of raw.blobs) log.#name(name, { position, slot, text: blob });
-    if (raw.state.length !== log.from + log.batches.length)
-      throw new TypeError("The snapshot has fewer batches than its state says.");
-    return log;
+    return raw.state.length === raw.from + log.batches.length ? log : null;
   }
+
+  #fill(batches: readonly string[], blobs: Snapshot["blobs"]): void {
+    for (const batch of batches) {
+      this.batches.push(batch);
+      this.size += batch.length;
+    }
+    for (const [name, position, text, slot] of blobs) this.#name(name, { position, slot, text });
+  }
+}
+
+export interface Snapshot {
+  readonly life: number;
+  readonly slot: number;
+  readonly state: State;
+  readonly from: number;
+  readonly base: number;
+  readonly batches: readonly string[];
+  readonly blobs: readonly (readonly [string, number, BlobText, number?])[];
 }
 
 const longestTail = 64;
 const endTail = 16;
 const handedOnTail = 8;
-/** A larger log gets a snapshot only when its tail is long. */
-const cheapSize = 16 * 1024 * 1024;
 
 /**
  * Whether a snapshot is due. While a run is driven, its chapter must have grown by half, so that the total size of all
@@ -141,11 +151,10 @@ const cheapSize = 16 * 1024 * 1024;
  * reader never starts in an earlier one. A run that parks always gets one, because any process may resume it. A driver
  * that releases its lease writes one, so that the next driver need not read slot by slot.
  */
-export function wantsSnapshot({ slot, saved, size, state }: RunLog): boolean {
+export function wantsSnapshot({ slot, saved, state }: RunLog): boolean {
   const tail = slot - saved;
   const { chapterSlot: begin = -1 } = state;
   if (saved < begin || tail >= Math.max(longestTail, (saved - begin) / 2)) return true;
-  if (size > cheapSize) return false;
   const { status } = state.head;
   if (status === "running") return state.lease === null && tail >= handedOnTail;
   return status === "suspended" || tail >= endTail;

@@ -151,8 +151,10 @@ export class RemoteStorage implements Storage {
     made.push(...(await mark(this.#bucket, { locator, generation, slot }, state)));
     const record = { slot, state, batch, ...(blobs.length === 0 ? {} : { blobs }) };
     const how = await this.#logs.write({ locator, generation, log }, record);
-    if (how === "gone") await unmade(this.#plain, made, null);
-    if (how === "gone") throw conflict(head.runId, position, true);
+    if (how === "gone") {
+      await unmade(this.#plain, made, null);
+      throw conflict(head.runId, position, true);
+    }
     if (how === "taken" && position === 0) await this.#family.unregister(head.ancestors, reader);
     if (how === "landed") await this.#tidy(locator, generation, before, state);
     return how === "landed";
