@@ -1,19 +1,37 @@
 /** A deliberate crash, in development: the invocation ends at once, without catch or finally. */
 
+import { questionOf } from "example-llm";
+import { wrapLanguageModel, type LanguageModel } from "ai";
+
 /** The part of the bucket for questions and reports that is used. */
 export interface Site {
   put(name: string, text: string): Promise<unknown>;
-  get(name: string): Promise<{ text(): Promise<string> } | null>;
+  get(name: string): Promise<unknown>;
 }
 
-/** Crashes once at this place; a mark in the bucket remembers it. */
-export async function crashOnce(
-  place: string,
+/**
+ * The model. In development, writing a report on a topic that ends with "(crash)" kills the process once; a mark in the
+ * bucket remembers it.
+ */
+export function crashing(
+  model: LanguageModel,
   { DEV, SITE }: { readonly DEV?: string; readonly SITE: Site },
-): Promise<void> {
-  const mark = `crashed/${place}`;
-  if (DEV !== "1" || (await SITE.get(mark)) !== null) return;
-  await SITE.put(mark, "");
-  console.log(`crash: process.exit(1) in ${place}`);
-  process.exit(1);
+): LanguageModel {
+  if (DEV !== "1" || typeof model === "string" || model.specificationVersion !== "v4") return model;
+  return wrapLanguageModel({
+    model,
+    middleware: {
+      specificationVersion: "v4",
+      wrapGenerate: async ({ doGenerate, params }) => {
+        const [task = "", topic = ""] = questionOf(params.prompt).split("\n");
+        const mark = `crashed/${topic}`;
+        if (task.startsWith("Write") && topic.endsWith("(crash)") && (await SITE.get(mark)) === null) {
+          await SITE.put(mark, "");
+          console.log(`crash: process.exit(1) while the model writes on ${topic}`);
+          process.exit(1);
+        }
+        return doGenerate();
+      },
+    },
+  });
 }

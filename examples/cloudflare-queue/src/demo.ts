@@ -16,7 +16,7 @@ interface Standing {
   readonly status: string;
   readonly steps: readonly string[];
   readonly output?: { readonly published: boolean };
-  readonly question: { readonly plan: string; readonly token: string } | null;
+  readonly waiting?: readonly { readonly token: string }[];
 }
 
 export class Demo {
@@ -40,24 +40,23 @@ export class Demo {
     this.#stage.head(
       "A report is submitted; it dies inside a model call, and the queue delivers its message again",
     );
-    await this.#post("/runs", { id: "wind", topic: "the wind at the pier", crash: "draft" });
+    await this.#start("wind", "the wind at the pier (crash)");
     await this.#follow(/^crash: /);
 
     this.#stage.head("The answer comes early, before the run waits for it, and it comes twice");
-    const { token } = await this.#question("wind");
-    await this.#post("/resume", { token, value: { approved: true } });
-    await this.#post("/resume", { token, value: { approved: true } }, 409);
+    const path = await this.#question("wind");
+    await this.#post(path, { value: { approved: true } }, 200);
+    await this.#post(path, { value: { approved: true } }, 409);
     await this.#until("wind", ({ status }) => status === "completed");
 
     this.#stage.head("Another answer comes too late");
-    await this.#post("/resume", { token, value: { approved: false } }, 409);
-    await this.#follow(/^queue: .*advance wind/);
+    await this.#post(path, { value: { approved: false } }, 409);
     await this.#look("wind");
 
     this.#stage.head(
       "Everything dies: Miniflare, workerd, and with them the queue, which is kept in memory here",
     );
-    await this.#post("/runs", { id: "ferry", topic: "the ferry at night" });
+    await this.#start("ferry", "the ferry at night");
     await this.#follow(/ran ask/);
     await this.#kill();
     await this.#stage.start();
@@ -67,7 +66,7 @@ export class Demo {
     this.#stage.head("No message is left. The sweep looks into the bucket");
     await this.#sweep();
     await this.#until("ferry", ({ steps, status }) => steps.includes("draft") && status === "suspended");
-    await this.#post("/resume", { token: (await this.#question("ferry")).token, value: { approved: true } });
+    await this.#post(await this.#question("ferry"), { value: { approved: true } }, 200);
     await this.#until("ferry", ({ status }) => status === "completed");
     this.#close();
   }
@@ -83,19 +82,25 @@ export class Demo {
     this.#out.line();
   }
 
-  async #post(path: string, body: unknown, expected = 202): Promise<void> {
+  #start(id: string, topic: string): Promise<void> {
+    return this.#post("/runs", { workflow: "report", id, input: { topic } }, 202);
+  }
+
+  async #post(path: string, body: unknown, expected: number): Promise<void> {
     this.#show();
     const { status, body: reply } = await this.#stage.emulator.ask(path, body);
     this.#out.line(`  POST ${path} ${JSON.stringify(body)}: ${status}`);
     if (status !== expected) throw new Error(JSON.stringify(reply));
-    const { model } = reply as { readonly model?: string };
-    if (model !== undefined && this.#ran.length === 0) this.#out.line(`  model: ${model}`);
   }
 
   async #get(id: string): Promise<Standing> {
     const { status, body } = await this.#stage.emulator.ask(`/runs/${id}`);
     if (status !== 200) throw new Error(JSON.stringify(body));
-    return body as Standing;
+    const { entries } = (await this.#stage.emulator.ask(`/runs/${id}/entries`)).body as {
+      readonly entries: readonly { readonly kind: string; readonly key: string }[];
+    };
+    const steps = entries.flatMap(({ kind, key }) => (kind === "step.completed" ? key : []));
+    return { ...(body as Standing), steps };
   }
 
   async #look(id: string): Promise<void> {
@@ -105,11 +110,11 @@ export class Demo {
     this.#out.line(`  GET /runs/${id}: ${status}${published}, recorded: ${steps.join(", ")}`);
   }
 
-  /** The question to the person, with its token. */
-  async #question(id: string): Promise<{ readonly token: string }> {
-    const { question } = await this.#get(id);
-    if (question === null) throw new Error(`Run ${id} has no question.`);
-    return question;
+  /** Where the person answers. */
+  async #question(id: string): Promise<string> {
+    const [question] = (await this.#get(id)).waiting ?? [];
+    if (question === undefined) throw new Error(`Run ${id} has no question.`);
+    return `/resume/${question.token}`;
   }
 
   /** The sweep finds a run after the lease of its dead driver has expired. */

@@ -10,8 +10,6 @@ test("H10 one report, whatever happens; a person is never asked under a second t
   const tokens = new Map<string, Set<string>>();
   const flow = report({
     model: scriptedModel(script, { pace: 0 }),
-    hear: (ctx) => ctx,
-    crashOnce: () => Promise.resolve(),
     put: async (name, text) => {
       if (!name.endsWith("question.json")) return;
       const asked = tokens.get(name) ?? new Set();

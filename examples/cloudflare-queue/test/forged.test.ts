@@ -27,46 +27,65 @@ function open() {
     }));
     await worker.queue({ messages }, env);
   };
-  const get = async (id: string): Promise<{ question: { token: string } }> => {
-    const response = await worker.fetch(new Request(`http://w/runs/${id}`), env);
-    return (await response.json()) as { question: { token: string } };
+  const get = async (path: string): Promise<unknown> =>
+    (await worker.fetch(new Request(`http://w${path}`), env)).json();
+  const start = () => post("/runs", { workflow: "report", id: "r", input: { topic: "the wind" } });
+  const token = async (): Promise<string> => {
+    const { waiting } = (await get("/runs/r")) as { waiting: readonly { token: string }[] };
+    return waiting[0]?.token ?? "";
   };
-  return { sent, post, work, get, question: async (id: string) => (await get(id)).question };
+  return { sent, post, work, get, start, token };
 }
 
 test("a flood of forged tokens puts nothing into the queue", async () => {
   const { sent, post } = open();
-  const forged = ["", "x", "a".repeat(55), "b2".repeat(27).slice(0, 55), "a".repeat(60_000)];
-  for (const token of [...forged, undefined, null, 7, {}])
-    expect(await post("/resume", { token, value: { approved: true } })).toMatchObject({ status: 404 });
+  for (const token of ["x", "a".repeat(55), "b2".repeat(27).slice(0, 55), "a".repeat(2_000), "%00", "null"])
+    expect(await post(`/resume/${token}`, { value: { approved: true } })).toMatchObject({ status: 404 });
   expect(sent).toEqual([]);
 });
 
+test("a submission calls no model: it is recorded, and a message names it", async () => {
+  const { sent, get, start } = open();
+  expect(await start()).toMatchObject({ status: 202, body: { runId: "r", status: "running" } });
+  expect(sent).toEqual([{ type: "advance", runId: "r" }]);
+  const { entries } = (await get("/runs/r/entries")) as { entries: readonly { kind: string }[] };
+  expect(entries.map(({ kind }) => kind)).toEqual(["run.started"]);
+  expect(await start(), "the same id again is the same run").toMatchObject({
+    status: 202,
+    body: { repeated: true },
+  });
+});
+
 test("a genuine token is taken, and the message that goes out carries neither it nor the answer", async () => {
-  const { sent, post, work, question } = open();
-  await post("/runs", { id: "r", topic: "the wind" });
+  const { sent, post, work, start, token: tokenOf } = open();
+  await start();
   await work();
   sent.length = 0;
-  const { token } = await question("r");
+  const token = await tokenOf();
   const value = { approved: true };
   const one = token.endsWith("a") ? "b" : "a";
-  expect((await post("/resume", { token: token.slice(0, -1) + one, value })).status).toBe(404);
+  expect((await post(`/resume/${token.slice(0, -1) + one}`, { value })).status).toBe(404);
   expect(sent).toEqual([]);
-  expect(await post("/resume", { token, value })).toEqual({ status: 202, body: { status: "accepted" } });
+  expect(await post(`/resume/${token}`, { value })).toMatchObject({
+    status: 200,
+    body: { status: "accepted" },
+  });
   expect(sent).toEqual([{ type: "advance", runId: "r" }]);
 });
 
 test("a good answer behind two bad ones counts, and each reply says what became of the answer", async () => {
-  const { post, get, work, question } = open();
-  await post("/runs", { id: "r", topic: "the wind" });
+  const { post, get, work, start, token: tokenOf } = open();
+  await start();
   await work();
-  const { token } = await question("r");
+  const token = await tokenOf();
   for (const value of ["yes", { approved: "yes" }, { approved: true }])
-    expect(await post("/resume", { token, value })).toEqual({ status: 202, body: { status: "accepted" } });
+    expect(await post(`/resume/${token}`, { value })).toMatchObject({ body: { status: "accepted" } });
   await work();
-  const why = [/expected object/, /approved/].map((text) => expect.stringMatching(text) as string);
-  expect(await get("r")).toMatchObject({ status: "completed", refused: why });
-  expect(await post("/resume", { token, value: { approved: false } })).toEqual({
+  expect(await get("/runs/r")).toMatchObject({ status: "completed" });
+  const { entries } = (await get("/runs/r/entries")) as { entries: readonly { issues?: string }[] };
+  const why = entries.flatMap(({ issues = [] }) => issues);
+  expect(why).toEqual([/expected object/, /approved/].map((text) => expect.stringMatching(text) as string));
+  expect(await post(`/resume/${token}`, { value: { approved: false } })).toMatchObject({
     status: 409,
     body: { status: "duplicate" },
   });

@@ -46,8 +46,14 @@ test("workerd that dies is started again on the same port and bucket; the sweep 
   const emulator = await Emulator.start({ ...emulated(vars), folder: place.folder });
   started = emulator;
   const { lines } = emulator;
-  const look = async (): Promise<unknown> => (await emulator.ask("/runs/rain")).body;
-  await emulator.ask("/runs", { id: "rain", topic: "the rain", crash: "draft" });
+  const look = async (): Promise<unknown> => {
+    const { entries } = (await emulator.ask("/runs/rain/entries")).body as {
+      readonly entries: readonly { readonly kind: string; readonly key: string }[];
+    };
+    const steps = entries.flatMap(({ kind, key }) => (kind === "step.completed" ? key : []));
+    return { ...((await emulator.ask("/runs/rain")).body as object), steps };
+  };
+  await emulator.ask("/runs", { workflow: "report", id: "rain", input: { topic: "the rain (crash)" } });
   await until(() => lines.some((line) => line.startsWith("crash: ")));
   process.kill(workerdIn(emulator.pid), "SIGKILL");
   await until(() => lines.some((line) => line.startsWith("workerd died")));

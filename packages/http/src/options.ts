@@ -31,6 +31,11 @@ export interface HandlerOptions {
    * "2s" by default.
    */
   readonly answerWithin?: Duration | undefined;
+  /**
+   * Starts and answers are only recorded, and this is called with the id of the run, instead of driving it here: for a queue.
+   * If it fails, so does the request; a sweep or a repeated request finds the run.
+   */
+  readonly handOn?: ((runId: string) => unknown) | undefined;
   /** Time between the comments that keep an idle stream open; "15s" by default. */
   readonly keepAlive?: Duration | undefined;
 }
@@ -47,6 +52,7 @@ export interface Service {
   readonly onError: (error: unknown) => void;
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly answerMs: number;
+  readonly handOn: ((runId: string) => unknown) | null;
   readonly keepAliveMs: number;
   /** Streams that are open now. */
   readonly streams: StreamSlots;
@@ -56,7 +62,7 @@ export interface Service {
 export function serviceOf(app: App, options: HandlerOptions): Service {
   assertOptions(
     options,
-    "basePath authorize limits onError waitUntil answerWithin keepAlive",
+    "basePath authorize limits onError waitUntil answerWithin handOn keepAlive",
     "createHandler",
   );
   expectApp(app);
@@ -68,6 +74,7 @@ export function serviceOf(app: App, options: HandlerOptions): Service {
     onError: options.onError ?? ((error) => app.world.warn(`a request failed: ${textOf(error)}`)),
     waitUntil: options.waitUntil ?? (() => {}),
     answerMs: toMs(options.answerWithin ?? 2_000, "answerWithin of createHandler"),
+    handOn: options.handOn ?? null,
     keepAliveMs: toMs(options.keepAlive ?? 15_000, "keepAlive of createHandler"),
     streams: new StreamSlots(),
   };

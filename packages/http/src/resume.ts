@@ -33,6 +33,8 @@ interface AnswerOptions {
   readonly onError: (error: unknown) => void;
   /** Gets the work that is not done after `answerMs`. */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
+  /** Drives the run elsewhere. */
+  readonly handOn?: ((runId: string) => unknown) | null;
 }
 
 const longestValue = 4_096;
@@ -110,11 +112,16 @@ function answerId(id: string | undefined): string | undefined {
 export async function answerWait(
   app: App,
   token: string,
-  { value, id, error: failure, answerMs, onError, waitUntil }: Given & AnswerOptions,
+  { value, id, error: failure, answerMs, onError, waitUntil, handOn = null }: Given & AnswerOptions,
 ): Promise<ResumeResult> {
   // An id makes the second delivery below the same answer.
   const options = { id: id ?? app.world.id(), error: failure };
   const record = (): Promise<ResumeResult> => app.resume(token, value, { ...options, drive: false });
+  if (handOn !== null) {
+    const result = await record();
+    if (result.status === "accepted" && result.outcome !== undefined) await handOn(result.outcome.runId);
+    return result;
+  }
   const resuming = app.resume(token, value, options).catch((error: unknown) => {
     // The app does not have the workflow, so the answer is stored for one that has it.
     if (DurableError.is(error, "unknown-workflow")) return record();

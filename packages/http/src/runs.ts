@@ -21,7 +21,7 @@ import { asBody, startMembers, startOptions } from "./start-options.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
-  const { app, limits } = service;
+  const { app, limits, handOn } = service;
   const names = ["workflow", "input", "id", "tags", ...startMembers];
   const members = membersOf(await readJson(request, limits), names);
   const workflow = textIn(members, "workflow");
@@ -51,8 +51,9 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
     if (runId !== id) await allow(service, request, { ...action, runId });
   };
   // The library refuses invalid tags, as `invalid-options`.
-  const given = { id, tags, scope, mayJoin, ...options };
+  const given = { id, tags, scope, mayJoin, ...options, ...(handOn !== null && { drive: false }) };
   const run = await asBody(app.start(workflow, members["input"], given), options);
+  await handOn?.(run.id);
   const isPlain = Object.keys(options).length === 0;
   const status = !run.repeated && isPlain ? "running" : (await run.outcome()).status;
   return accepted(service, { runId: run.id, status, repeated: run.repeated });

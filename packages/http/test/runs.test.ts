@@ -328,3 +328,26 @@ test("an error that a workflow throws in the background changes no response", as
 async function codeOf(response: Response): Promise<string> {
   return ((await response.json()) as { error: { code: string } }).error.code;
 }
+
+test("with handOn, a start and an answer are only recorded, and somebody else drives the run", async () => {
+  const handed: string[] = [];
+  const { app, get, post } = lab({ handOn: (runId: string) => handed.push(runId) });
+  const body = { workflow: "review", input: "a", id: "one" };
+  expect((await post("/runs", body)).status).toBe(202);
+  expect(handed).toEqual(["one"]);
+  expect((await app.get("one").entries()).map(({ kind }) => kind)).toEqual(["run.started"]);
+  await app.advance("one");
+  const { waiting } = (await (await get("/runs/one")).json()) as { waiting: { token: string }[] };
+  const path = `/resume/${waiting[0]!.token}`;
+  for (const [status, count] of [
+    ["accepted", 2],
+    ["duplicate", 2],
+  ] as const) {
+    expect(await (await post(path, { value: { approved: true } })).json()).toMatchObject({ status });
+    expect(handed).toHaveLength(count);
+  }
+  expect((await app.get("one").outcome()).status).toBe("suspended");
+  expect(await app.advance("one")).toMatchObject({ status: "completed" });
+  expect((await post("/resume/none", { value: true })).status).toBe(404);
+  expect(handed).toHaveLength(2);
+});
