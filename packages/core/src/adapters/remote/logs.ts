@@ -196,8 +196,8 @@ export class Logs {
   }
 
   /**
-   * Writes a snapshot if one is due, through a bucket without retries: after a failure, readers only read more slots. What is
-   * in the base is not written again, so the snapshots of a run that parks often grow with what it adds, and not with its
+   * Writes a snapshot if one is due, through a bucket without retries: after a failure, readers only read more slots. The
+   * base is not written again each time, so the snapshots of a run that parks often grow with what it adds, and not with its
    * history.
    */
   async save(log: RunLog, bucket: Bucket): Promise<void> {
