@@ -172,9 +172,9 @@ export class Chapters {
     const { locator, generation, state } = log;
     const { dropped } = state;
     if (dropped === undefined) return;
-    await this.#link(log);
-    // It has batches of an earlier chapter.
+    // A base that the snapshot does not name has batches of an earlier chapter.
     if (log.base === 0) await this.#bucket.delete([baseKey(locator)]);
+    await this.#link(log);
     const key = (slot: number): string => slotKey({ locator, generation, slot });
     const [last = { slot: 0, at: 0 }, older] = dropped.previous;
     const between = (after: number, before: number): string[] =>
