@@ -3,12 +3,7 @@
  * this interface. Proven in test/stream.test.ts.
  */
 
-import {
-  nextAttemptAt,
-  retryPolicy,
-  type ByContent,
-  type Estimate,
-} from "@durable/core/storage";
+import { nextAttemptAt, retryPolicy, type ByContent, type Estimate } from "@durable/core/storage";
 import type { StepQuota } from "@durable/core/types";
 import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";

@@ -175,7 +175,6 @@ export class PostgresStorage implements Storage {
   list(query: ListQuery = {}): Promise<ListPage> {
     const limit = pageSize(query.limit);
     const cursorOf = (row: RunRow): string => `${timeOf(query, row)}:${row.id}`;
-    const shown = (row: RunRow): RunHead => ({ ...notedHead(row), driven: isDriven(row) });
     return this.#database.do(async () => {
       if (query.q !== undefined && (await this.#isCommon(query.q))) {
         const rows = (asked: ListQuery, most: number): Promise<RunRow[]> => this.#rows(asked, most);
@@ -350,4 +349,8 @@ export class PostgresStorage implements Storage {
     this.#due.recheck(workflow);
     this.#notices.tell([null, 0, workflow]);
   }
+}
+
+function shown(row: RunRow): RunHead {
+  return { ...notedHead(row), driven: isDriven(row) };
 }

@@ -79,8 +79,7 @@ export class Execution implements Parked {
     const keyring = await host.keyring();
     const blame = (error: unknown): void => {
       const reason = unhandled(runId, error);
-      if (engine.stopped) host.world.warn(reason.message);
-      else engine.block(reason);
+      return engine.stopped ? host.world.warn(reason.message) : engine.block(reason);
     };
     const owner: Owner = { runId, step: null, path: "", blame };
     const input = decode(journal.input, `input of run ${journal.runId}`);
