@@ -236,16 +236,16 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "short-limit-forgets-calls",
     breaks: "permits.2",
-    find: "this.#window.keepMs(state.window, now) + this.#host.leaseMs;",
-    replace: "this.#window.keepMs(state.window, now);",
+    find: "this.#window.keepMs(state.window, now) + this.#host.leaseMs + Math.max(0, state.rest - now);",
+    replace: "this.#window.keepMs(state.window, now) + Math.max(0, state.rest - now);",
     why: "With a short time, the storage forgets the calls that outlast it.",
     seenBy: seenBy("steps"),
   },
   {
     name: "attempt-without-permit",
     breaks: "permits.1",
-    find: "    if (quota !== undefined && this.#permit === null)",
-    replace: "    if (quota !== undefined && this.#permit === null && this.#nextAttempt > 9)",
+    find: "    if (quota !== undefined && !(await this.#permitted(quota))) return;\n",
+    replace: "",
     why: "A step under a limit starts without a permit.",
   },
   {
@@ -259,8 +259,8 @@ export const plantedInLimits: readonly PlantedBug[] = [
   {
     name: "estimate-not-corrected",
     breaks: "permits.3",
-    find: "          this.#window.correct(state.window, now, at, [0, used - reserved]);",
-    replace: "          this.#window.correct(state.window, now, at, [0, 0]);",
+    find: "          this.#window.correct(state.window, now, at, [0, ...more]);",
+    replace: "          this.#window.correct(state.window, now, at, [0, 0 * more.length]);",
     why: "Tokens are counted as they were estimated, and not as they were used.",
     seenBy: seenBy("steps"),
   },

@@ -2,6 +2,7 @@
 import { plantedBetweenChapters } from "./planted-chapters.ts";
 import { plantedInApps } from "./planted-apps.ts";
 import { plantedInChanges } from "./planted-changes.ts";
+import { plantedInBudgets } from "./planted-budgets.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInEnds } from "./planted-ends.ts";
@@ -36,6 +37,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInLimits,
+  ...plantedInBudgets,
   ...plantedInFinding,
   ...plantedInSteering,
   ...plantedInSchedules,

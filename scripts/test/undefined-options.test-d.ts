@@ -16,10 +16,16 @@ import type {
 } from "@durable/ai-sdk";
 import type { ChatOptions, ChatUsageOptions } from "@durable/ai-sdk/chat";
 import type { ChatRequestOptions, ChatSendOptions, ChatTransportOptions } from "@durable/ai-sdk/chat-client";
-import type { BudgetOptions, ConsumerOptions, R2Options, RunsObjectOptions } from "@durable/cloudflare";
+import type {
+  ConsumerOptions,
+  R2Options,
+  RequestBudgetOptions,
+  RunsObjectOptions,
+} from "@durable/cloudflare";
 import type {
   App,
   AppOptions,
+  BudgetOptions,
   DurableError,
   FatalError,
   ForkOptions,
@@ -141,6 +147,7 @@ interface Listed {
   readonly core: [
     AdvanceOptions,
     AppOptions,
+    BudgetOptions,
     BucketQuery,
     CancelOptions,
     FlowOptions,
@@ -234,7 +241,7 @@ interface Listed {
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
   readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];
-  readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options, RunsObjectOptions<object>];
+  readonly cloudflare: [RequestBudgetOptions, ConsumerOptions, R2Options, RunsObjectOptions<object>];
   readonly simulator: [
     ExploreOptions<string, string>,
     ExploreOptions<undefined, string>,

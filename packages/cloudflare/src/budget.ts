@@ -8,7 +8,7 @@ import { assertOptions } from "@durable/core/storage";
 import type { Bucket } from "@durable/core/remote";
 
 /** Options of `createBudget`. */
-export interface BudgetOptions {
+export interface RequestBudgetOptions {
   /**
    * Requests to bucket and queue after which nothing more begins. Leave some, because work under way is still
    * recorded.
@@ -33,7 +33,7 @@ export interface Budget {
 }
 
 /** Creates the budget of one invocation: 40 requests and 10 minutes by default, which fits the free plan. */
-export function createBudget(options: BudgetOptions = {}): Budget {
+export function createBudget(options: RequestBudgetOptions = {}): Budget {
   assertOptions(options, "operations ms", "createBudget");
   const { operations = 40, ms = 600_000 } = options;
   const spent = new AbortController();
