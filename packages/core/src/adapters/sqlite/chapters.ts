@@ -49,7 +49,7 @@ export function dropChapters(sql: Statements, locator: string, before: number, p
 /** What a fork reads; one that reads all of its ancestors does not say from where. */
 function rangesOf({ ancestors, reads_from: from = null }: Row): Pick<RunHead, "ancestors" | "readsFrom"> {
   const parsed = JSON.parse(String(ancestors)) as string[];
-  return from === null
+  return from === null || from === ""
     ? { ancestors: parsed }
     : { ancestors: parsed, readsFrom: JSON.parse(String(from)) as number[] };
 }

@@ -120,7 +120,7 @@ function read(file: string): string | null {
     // The open file is checked, so that it cannot be exchanged between the check and the reading.
     const stats = fstatSync(descriptor);
     refuseForeign(file, stats);
-    if (stats.nlink - drafts > 1)
+    if (stats.isFile() && stats.nlink - drafts > 1)
       throw refused(
         file,
         "has another name, by a hard link. If you trust its content, replace it by a copy of itself; otherwise delete it.",

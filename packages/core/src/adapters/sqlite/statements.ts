@@ -194,7 +194,7 @@ export function listedHeads(rows: readonly Row[], now: number, path: string): Ru
 }
 
 /** Why a row cannot be believed; `null` for one that is as it was written. */
-function problemOf(row: Row, path: string): string | null {
+export function problemOf(row: Row, path: string): string | null {
   try {
     checkRun(row, path);
     return null;
@@ -217,9 +217,11 @@ export function isLeased({ lease_until: until = null }: Row, now: number): boole
 }
 
 export function headOf(row: Row): RunHead {
-  const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
-  const { report = null, marks = null } = row;
-  const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
+  // Checksums do not tell an empty text from none.
+  const [readsFrom, flow, tags, marks] = ["reads_from", "flow", "tags", "marks"].map(
+    (name) => row[name] || null,
+  );
+  const { chapter = null, report = null, version = null } = row;
   const limits = flow === null ? undefined : (JSON.parse(String(flow)) as RunFlow);
   return {
     locator: String(row["locator"]),

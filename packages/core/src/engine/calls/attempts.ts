@@ -330,8 +330,11 @@ export class Info implements StepInfo, KeepsPrompt {
     return this.#metering().add;
   }
 
-  keepPrompt(make: MakePrompt): void {
-    this.#metering().asked = promptField(this.#engine.journal, make, this.#entered);
+  // As values, like `meter`: a program may wrap what it was given.
+  get keepPrompt(): (make: MakePrompt) => void {
+    return (make) => {
+      this.#metering().asked = promptField(this.#engine.journal, make, this.#entered);
+    };
   }
 
   #metering(): Meter {
@@ -343,14 +346,16 @@ export class Info implements StepInfo, KeepsPrompt {
     return logOf(this.#engine, this.key);
   }
 
-  async permit(quota: StepQuota, estimate: Estimate | undefined): Promise<Permit | null> {
-    const name = typeof quota === "object" ? quota.name : quota;
-    if (name === this.quota) return null;
-    const where = `call in "${this.key}" of run ${this.#engine.journal.runId}`;
-    const run = quotaRunOf(this.#engine);
-    const isOver = (): boolean => this.over || this.signal.aborted;
-    const asked = { quota, run, where, estimate, isOver, stays: true } as const;
-    return (await this.#engine.options.permits(asked)) as Permit | null;
+  get permit(): (quota: StepQuota, estimate: Estimate | undefined) => Promise<Permit | null> {
+    return async (quota, estimate) => {
+      const name = typeof quota === "object" ? quota.name : quota;
+      if (name === this.quota) return null;
+      const where = `call in "${this.key}" of run ${this.#engine.journal.runId}`;
+      const run = quotaRunOf(this.#engine);
+      const isOver = (): boolean => this.over || this.signal.aborted;
+      const asked = { quota, run, where, estimate, isOver, stays: true } as const;
+      return (await this.#engine.options.permits(asked)) as Permit | null;
+    };
   }
 
   /** The metered usage, and what was asked, as entries store it. */
