@@ -46,6 +46,16 @@ export function scrubFields<T>(value: T, known = new Map<unknown, unknown>(), de
   if (shortest === Infinity || Object(value) !== value || ArrayBuffer.isView(value)) return value;
   if (known.has(value) || depth > mostNested) return (known.get(value) ?? "…") as T;
   known.set(value, "…");
+  if (value instanceof URL || value instanceof URLSearchParams) {
+    const text = String(value);
+    return scrub(text) === text ? value : (scrub(text) as T);
+  }
+  if (value instanceof Map || value instanceof Set) {
+    const members = [...value] as unknown[];
+    const clean = members.map((one) => scrubFields(one, known, depth + 1));
+    if (clean.every((one, n) => one === members[n])) return value;
+    return (value instanceof Map ? new Map(clean as [unknown, unknown][]) : new Set(clean)) as T;
+  }
   let isSame = true;
   const scrubbed = <V>(one: V): V => {
     const clean = scrubFields(one, known, depth + 1);

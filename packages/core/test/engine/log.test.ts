@@ -101,6 +101,17 @@ describe("ctx.log", () => {
     ],
     ["a deep object", (key) => ({ a: { b: { c: { d: { e: { f: [[[key]]] } } } } } })],
     ["a text of JSON", (key) => JSON.stringify({ key })],
+    [
+      "a map",
+      (key) =>
+        new Map<unknown, unknown>([
+          ["key", { key }],
+          [key, 1],
+        ]),
+    ],
+    ["a set", (key) => new Set([[key]])],
+    ["a URL", (key) => new URL(`https://provider.example/?key=${key}`)],
+    ["parameters of a URL", (key) => new URLSearchParams({ key })],
   ])("prints no secret in %s", async (_, make) => {
     onTestFinished(forgetSecrets);
     const key = secret("sk-very-secret-key", "API_KEY").reveal();
