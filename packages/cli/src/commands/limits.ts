@@ -48,11 +48,12 @@ function slotLines(slots: readonly SlotUse[], term: Terminal): string[] {
 
 function windowLines(windows: readonly WindowUse[], term: Terminal): string[] {
   if (windows.length === 0) return [];
-  const rows = windows.map(({ kind, name, used, tokens, calls }) => [
+  const rows = windows.map(({ kind, name, used, tokens, cost, calls }) => [
     kind,
     name,
     String(used),
     kind === "rate" ? "" : String(tokens),
+    cost === 0 ? "" : String(Number(cost.toPrecision(4))),
     kind === "rate" ? "" : String(calls),
   ]);
   const columns = [
@@ -60,6 +61,7 @@ function windowLines(windows: readonly WindowUse[], term: Terminal): string[] {
     { title: "NAME", least: 8 },
     { title: "USED", right: true },
     { title: "TOKENS", right: true, optional: true },
+    { title: "COST", right: true, optional: true },
     { title: "CALLS", right: true, optional: true },
   ];
   return table(columns, rows, term.width);
