@@ -1,6 +1,6 @@
 /** Limits that hold across processes: of runs, of their rate, and of the services that steps call. */
 
-import { durable, type App } from "@durable/core";
+import { durable, type App, type Context } from "@durable/core";
 import { fleetOf } from "@durable/core/inspect";
 import { expect } from "vitest";
 import type { Feature } from "./feature.ts";
@@ -93,7 +93,7 @@ export const rates: Feature = {
 
 export const stepLimits: Feature = {
   name: "Quotas of steps",
-  page: "guides/operate/limits.md",
+  page: "guides/operate/provider-limits.md",
   needs: "limits",
   programs: {
     "steps make no more calls than the limit has": async (lab) => {
@@ -140,6 +140,76 @@ export const stepLimits: Feature = {
     },
   },
   without: (lab) => refuses(() => lab.app([], { quotas: { api: { requests: 1 } } }), cannotLimit),
+};
+
+const prices = { m: { input: 1_000_000, output: 1_000_000 } };
+
+/** Work that costs 2, five times. */
+function spender(paid: string[]) {
+  return async (ctx: Context, name: string): Promise<void> => {
+    for (let n = 1; n <= 5; n++)
+      await ctx.step(`item ${n}`, ({ meter }) => {
+        paid.push(`${name} ${n}`);
+        meter({ model: "m", inputTokens: 2, outputTokens: 0 });
+      });
+  };
+}
+
+/** Raises the limit of the run that asks. */
+async function raise(lab: FeatureLab, app: App, id: string): Promise<void> {
+  const outcome = await lab.run(app.get(id).outcome());
+  const [wait] = outcome.status === "suspended" ? outcome.waiting : [];
+  expect(wait?.key).toBe("budget/limit");
+  await lab.run(app.resume(wait?.token ?? "", { more: 100 }));
+}
+
+export const budgets: Feature = {
+  name: "Budgets",
+  page: "guides/operate/budgets.md",
+  programs: {
+    "a run asks at its limit, and goes on in another process": async (lab) => {
+      const paid: string[] = [];
+      const buy = spender(paid);
+      const job = durable("job", (ctx, name: string) => buy(ctx, name), { budget: 5 });
+      const app = lab.app([job], { prices });
+      await lab.run(app.run(job, "a", { id: "a" }));
+      expect(paid).toHaveLength(3);
+      const other = lab.app([job], { prices, storage: await lab.another() });
+      await raise(lab, other, "a");
+      expect(await lab.run(other.get("a").outcome())).toMatchObject({ status: "completed" });
+      expect(paid).toHaveLength(5);
+    },
+  },
+};
+
+export const treeBudgets: Feature = {
+  name: "Budgets of trees",
+  page: "guides/operate/budgets.md",
+  needs: "limits",
+  programs: {
+    "children spend from the budget of the run above them": async (lab) => {
+      const paid: string[] = [];
+      const buy = spender(paid);
+      const inner = durable("inner", (ctx, name: string) => buy(ctx, name));
+      const job = durable(
+        "job",
+        async (ctx, names: readonly string[]) => {
+          for (const name of names) await ctx.child(inner, name);
+        },
+        { budget: { most: 12, tree: true } },
+      );
+      const app = lab.app([job, inner], { prices });
+      await lab.run(app.run(job, ["a", "b"], { id: "a" }));
+      expect(paid).toEqual(["a 1", "a 2", "a 3", "a 4", "a 5", "b 1"]);
+      const asking = (await lab.list(app, { workflow: "inner" })).find(({ waits }) => waits !== undefined);
+      await raise(lab, app, asking?.runId ?? "");
+      lab.worker(app);
+      await lab.until("the run has completed", async () => (await lab.statuses(app))["completed"] === 3);
+      expect(paid).toHaveLength(10);
+    },
+  },
+  without: (lab) =>
+    refuses(() => lab.app([durable("job", () => 1, { budget: { most: 1, tree: true } })]), cannotLimit),
 };
 
 export const namedWorkers: Feature = {

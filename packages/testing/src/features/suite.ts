@@ -16,7 +16,7 @@ import { virtualWorld } from "../virtual-world.ts";
 import { claims, type Feature, type Program } from "./feature.ts";
 import { blocked, pausedRuns, pausedWorkflows, purging, retrying } from "./steering.ts";
 import { answers, children, chapters, droppedChapters, messages, streams, undoing } from "./runs.ts";
-import { concurrency, namedWorkers, rates, stepLimits } from "./limits.ts";
+import { budgets, concurrency, namedWorkers, rates, stepLimits, treeBudgets } from "./limits.ts";
 import { copies, forks, versions } from "./forks.ts";
 import { debounced, delays, priorities, singletons } from "./starts.ts";
 import { FeatureLab } from "./lab.ts";
@@ -50,6 +50,8 @@ export const features: readonly Feature[] = [
   concurrency,
   rates,
   stepLimits,
+  budgets,
+  treeBudgets,
   namedWorkers,
 ];
 
