@@ -3,7 +3,7 @@
 import { isUnchanged } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
 import { spentOf, sumSpent, type SpentRow } from "../../values/usage.ts";
-import { headOf, problemOf, type Row, type Statements, type Value } from "./statements.ts";
+import { headOf, believed, type Row, type Statements, type Value } from "./statements.ts";
 import { checkRun, headSum } from "./sums.ts";
 
 /** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
@@ -26,8 +26,9 @@ export function deleteRun(sql: Statements, locator: string, path: string): void 
 export function deleteUnchanged(sql: Statements, heads: readonly RunHead[], path: string): string[] {
   const same = heads.filter((head) => {
     const run = sql.run.get(head.locator) as Row | undefined;
+    const found = run?.["deleted"] === 0 ? believed(run, path) : "";
     // A damaged row is not as its head said, and lists show it.
-    const isSame = run?.["deleted"] === 0 && problemOf(run, path) === null && isUnchanged(headOf(run), head);
+    const isSame = typeof found !== "string" && isUnchanged(found.head, head);
     if (isSame) deleteRun(sql, head.locator, path);
     return isSame;
   });

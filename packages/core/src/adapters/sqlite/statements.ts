@@ -169,8 +169,8 @@ function lists(database: DatabaseSync): (text: string, values: readonly Value[])
 
 /** The head of a run as claims show it, with its note; one that is damaged is `blocked`. */
 export function notedHead(row: Row, path: string): RunHead {
-  const problem = problemOf(row, path);
-  return problem === null ? noted(headOf(row), noteOf(row)) : damagedRow(row, problem);
+  const found = believed(row, path);
+  return typeof found === "string" ? damagedRow(row, found) : noted(found.head, found.note);
 }
 
 /** What a search for a text reads. */
@@ -193,11 +193,14 @@ export function listedHeads(rows: readonly Row[], now: number, path: string): Ru
   });
 }
 
-/** Why a row cannot be believed; `null` for one that is as it was written. */
-export function problemOf(row: Row, path: string): string | null {
+/** The head of a row and its note, or why they cannot be believed: also a row whose checksums were made anew may be no head. */
+export function believed(
+  row: Row,
+  path: string,
+): { readonly head: RunHead; readonly note: BlockedNote | null } | string {
   try {
     checkRun(row, path);
-    return null;
+    return { head: headOf(row), note: noteOf(row) };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
