@@ -26,20 +26,22 @@ it(
     const taken: number[] = [];
     const seen = { asked: 0, refused: 0, early: 0, restUntil: 0 };
     let provoked = false;
-    const server = createServer((_, reply) => {
-      const now = performance.now();
+    const server = createServer(({ url: asked = "" }, reply) => {
+      const now = Date.now();
+      // When the call began: a process that gets no time to send it says nothing about the quota.
+      const at = Number(asked.slice(asked.indexOf("=") + 1));
       seen.asked += 1;
       if (now < seen.restUntil) seen.early += 1;
-      while ((taken[0] ?? now) <= now - perMs) taken.shift();
       // One that comes all the same: another user of the key was faster.
       const isProvoked = !provoked && seen.asked === 50;
-      if (taken.length >= limit || isProvoked) {
+      const before = taken.filter((time) => time > at - perMs && time <= at);
+      if (before.length >= limit || isProvoked) {
         provoked ||= isProvoked;
         if (!isProvoked) seen.refused += 1;
         else seen.restUntil = now + 1_000 * rest;
         return void reply.writeHead(429, { "retry-after": String(rest) }).end();
       }
-      taken.push(now);
+      taken.push(at);
       reply.end("ok");
     });
     server.listen(0, "127.0.0.1");

@@ -9,7 +9,7 @@ const flow = durable("ask", (ctx, n: number) =>
   ctx.step(
     "model",
     async () => {
-      const { status, headers } = await fetch(`${url}/${n}`);
+      const { status, headers } = await fetch(`${url}/${n}?at=${Date.now()}`);
       if (status !== 200) throw Object.assign(new Error("Too many requests."), { status, headers });
     },
     { quota: "openai", retry: { attempts: 20, delay: "1 s" } },
