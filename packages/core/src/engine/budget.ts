@@ -15,6 +15,7 @@ import type { Entry, TreeBudget } from "../journal/entry.ts";
 import { isWithin } from "../journal/keys.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { suspend } from "./calls/suspend.ts";
@@ -160,16 +161,16 @@ class OwnBudget implements ScopeBudget {
         `Run ${this.#engine.journal.runId} has a budget, and the price of ${show(this.#unpriced)} is not known. Add it to createApp({ prices }).`,
       );
     const open = this.#openQuestion();
-    const before = this.#over(next);
     // Its verdict comes first.
-    if (open !== undefined && open.answers.length > 0) return this.#wait(call, before);
+    if (open !== undefined && open.answers.length > 0) return this.#wait(call, this.#over(next));
     const { granted, ...sums } = await this.#take(call, next);
-    const over = { ...before, ...sums };
     this.#warn(sums);
     if (granted) {
-      this.#closeQuestion(open !== undefined, over);
+      // There may be room for this call, and none for the one that asks.
+      if (open !== undefined && fits(sums.spent, nextOf(open.opened.note), sums.most)) this.#closeQuestion();
       return true;
     }
+    const over = { ...this.#over(next), ...sums };
     const { onLimit = "suspend" } = this.options;
     const ended =
       this.#last !== null && this.#last.more === 0 && this.#last.seq > this.#engine.journal.state.life;
@@ -296,9 +297,8 @@ class OwnBudget implements ScopeBudget {
   }
 
   /** There is room again, without an answer. */
-  #closeQuestion(isOpen: boolean, over: OverBudget): void {
-    if (!isOpen) return;
-    const { scope, waiting } = this.#question ?? this.#ask(over, "");
+  #closeQuestion(): void {
+    const { scope, waiting } = this.#question ?? this.#ask(this.#over(0), "");
     this.#question = null;
     scope.close("closed");
     for (const call of waiting) call.again(0);
@@ -343,6 +343,12 @@ function treeOf({ most, onLimit }: BudgetOptions, id: string): TreeBudget {
 function questionOf({ spent, most, next }: OverBudget, label: string): string {
   const about = next > 0 ? ` "${label}" would cost about ${money(next)}.` : ` It comes to "${label}".`;
   return `The run has spent ${money(spent)} of its budget of ${money(most)}.${about} How much more may it spend? 0 ends it.`;
+}
+
+/** The cost of the call that asked, from the note of its question. */
+function nextOf(note: Json): number {
+  const { next } = Object(decode(note, "note of a budget")) as { readonly next?: unknown };
+  return typeof next === "number" ? next : 0;
 }
 
 /** Without the digits that sums of fractions make up. */

@@ -158,6 +158,32 @@ describe("the budget of a run", () => {
     expect(new Set(paid).size).toBe(30);
   });
 
+  it("a question stays open, with its token, while cheaper calls still fit", async () => {
+    const base = lab();
+    const { paid, buy } = shop();
+    const flow = durable(
+      "buy",
+      (ctx) =>
+        ctx.parallel({
+          dear: (branch) => buy(branch, "dear", 10),
+          cheap: async (branch) => {
+            for (const n of [1, 2, 3]) await buy(branch, `cheap ${n}`, 1);
+          },
+        }),
+      { budget: 8 },
+    );
+    const app = appOf(base, flow);
+    await base.world.run(app.run(flow, undefined, { id: "r" }));
+    expect(paid).toHaveLength(3);
+    const entries = await app.get("r").entries();
+    expect(entries.filter(({ kind }) => kind.startsWith("suspend.")).map(({ kind }) => kind)).toEqual([
+      "suspend.opened",
+    ]);
+    await base.world.run(appOf(base, flow).resume((await asked(app, "r")).token, { more: 5 }));
+    expect(await app.get("r").outcome()).toMatchObject({ status: "completed" });
+    expect(paid).toHaveLength(4);
+  });
+
   it("a branch has a budget of its own, and may handle that it is used up", async () => {
     const base = lab();
     const { paid, buy } = shop();

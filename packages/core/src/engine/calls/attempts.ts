@@ -88,14 +88,14 @@ export class Attempts {
   readonly #parts: AttemptParts;
   /** Runs work in the async context of its call. Not kept for a recorded call, because replay must be quick. */
   readonly #inContext: InContext | null;
-  readonly #clearance: Clearance;
+  /** Made for the first attempt: a recorded call needs none. */
+  #clearance: Clearance | null = null;
 
   constructor(engine: CallEngine, call: AttemptedCall, parts: AttemptParts) {
     this.#inContext = engine.replay.record(call.key)?.settled === true ? null : snapshot();
     this.#engine = engine;
     this.#call = call;
     this.#parts = parts;
-    this.#clearance = new Clearance(engine, call, parts);
   }
 
   /** The journal has no outcome: the next attempt is prepared, now or when its time has come. */
@@ -110,6 +110,7 @@ export class Attempts {
 
   /** True when the next attempt may start. Otherwise `due` is called once it may. */
   ready(): boolean {
+    this.#clearance ??= new Clearance(this.#engine, this.#call, this.#parts);
     const asked = this.#clearance.ask();
     if (asked === null) return true;
     // A branch may handle that its budget is used up.
@@ -123,7 +124,7 @@ export class Attempts {
 
   /** The permit that the work needs is settled with what the attempt has used. */
   start(attempt: number): void {
-    const permit = this.#clearance.take();
+    const permit = this.#clearance?.take() ?? null;
     const ended = this.#attempt(attempt);
     // If it cannot be settled now, it ends by its time.
     const settled = ({ used, thrown }: Ended): Promise<void> =>
@@ -175,12 +176,12 @@ export class Attempts {
         ? this.#performed(info, attempted)
         : this.#bounded(info, attempted, timeoutMs));
       if (timeoutMs === null) info.leave();
-      const assumed = this.#clearance.isPaid ? await this.#clearance.spent(info.used?.usage) : {};
+      const assumed = this.#clearance?.isPaid === true ? await this.#clearance.spent(info.used?.usage) : {};
       this.#engine.write({ ...fact, ...info.used, ...assumed, ...this.#known(info) });
     } catch (thrown) {
       if (timeoutMs === null) info.leave();
       failed = thrown;
-      const assumed = this.#clearance.isPaid ? await this.#clearance.spent(info.used?.usage) : {};
+      const assumed = this.#clearance?.isPaid === true ? await this.#clearance.spent(info.used?.usage) : {};
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used, ...assumed }, thrown);
     }
