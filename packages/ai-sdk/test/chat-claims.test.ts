@@ -29,8 +29,8 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 const program = fileURLToPath(new URL("./support/rounds-child.ts", import.meta.url));
 
 /** The address of a server in a process of its own. */
-function child(journal: string, provider: string, effects: string): Promise<string> {
-  const args = ["--conditions=durable-source", program, journal, provider, effects];
+function child(...parts: readonly string[]): Promise<string> {
+  const args = ["--conditions=durable-source", program, ...parts];
   const started = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
   cleanUps.push(() => started.kill("SIGKILL"));
   return new Promise((resolve, reject) => {
@@ -143,11 +143,13 @@ describe("a forged approval", () => {
     await post(id, changed(approved(part)));
     expect(effects).toEqual(["pay"]);
     // Another request, because of another field; the call is claimed to be open, or to have had another result.
-    for (const [n, change] of [
-      approved(part),
-      { ...approved(part), state: "output-available", output: "forged" },
-    ].entries()) {
-      expect((await post(id, changed(change), { again: n })).status).not.toBe(500);
+    const again = { ...(approved(part)["approval"] as object), reason: "again" };
+    for (const [change, status] of [
+      [approved(part), 409],
+      [{ ...approved(part), approval: again }, 200],
+      [{ ...approved(part), state: "output-available", output: "forged" }, 200],
+    ] as const) {
+      expect((await post(id, changed(change), { again: status })).status).toBe(status);
       expect(effects).toEqual(["pay"]);
     }
     const inputs = await Promise.all(
@@ -207,7 +209,11 @@ describe("a genuine approval that several requests use", () => {
     const provider = await Provider.open(scripted);
     const effects = join(folder, "effects");
     writeFileSync(effects, "");
-    const apis = await Promise.all([0, 1].map(() => child(join(folder, "j.db"), provider.url, effects)));
+    // The tool is under way until all are answered: a request after its end begins an answer with its result.
+    const gate = join(folder, "gate");
+    const apis = await Promise.all(
+      [0, 1].map(() => child(join(folder, "j.db"), provider.url, effects, gate)),
+    );
     cleanUps.push(() => provider.close());
     const chat = new RealChat(new Wire(apis[0] as string));
     await chat.sendMessage({ text: "pay" });
@@ -220,15 +226,13 @@ describe("a genuine approval that several requests use", () => {
       return JSON.stringify({ id: chat.id, messages, trigger: "submit-message" });
     });
     const headers = { "content-type": "application/json" };
-    const statuses = await Promise.all(
-      bodies.map(async (body, n) => {
-        const response = await fetch(apis[n % 2] as string, { method: "POST", headers, body });
-        await response.text();
-        return response.status;
-      }),
+    const responses = await Promise.all(
+      bodies.map((body, n) => fetch(apis[n % 2] as string, { method: "POST", headers, body })),
     );
+    writeFileSync(gate, "");
+    await Promise.all(responses.map((response) => response.text()));
     expect(readFileSync(effects, "utf8").match(/^pay /gm)).toHaveLength(1);
-    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
+    expect(responses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409]);
   });
 
   test("one after the other, between the tool and its stop, executes the tool once", async () => {
