@@ -72,3 +72,29 @@ test("runs that are due and have no driver are counted, with the time of the fir
   expect(due).toEqual({ workflow: "nap", driven: 0, due: 2, dueSince: expect.any(Number), paused: false });
   expect(due?.dueSince).toBeLessThanOrEqual(Date.now());
 });
+
+test("a damaged row of a worker hides no other", async () => {
+  const storage = new MemoryStorage();
+  const app = createApp({ storage, secret, workflows: [], bind: false });
+  const worker = {
+    name: "w",
+    workflows: ["a"],
+    versions: null,
+    concurrency: 1,
+    active: 0,
+    since: Date.now(),
+    seenAt: Date.now(),
+  };
+  const hostile = [
+    "[",
+    "null",
+    "5",
+    "[]",
+    "{}",
+    { ...worker, workflows: "a" },
+    { ...worker, versions: [5] },
+  ].map((text) => (typeof text === "string" ? text : JSON.stringify(text)));
+  for (const [n, text] of hostile.entries()) await storage.limits.put?.(`worker ${n}`, text, 60_000);
+  await storage.limits.put?.("worker good", JSON.stringify(worker), 60_000);
+  expect((await fleetOf(app)).workers).toEqual([worker]);
+});

@@ -48,10 +48,10 @@ function slotLines(slots: readonly SlotUse[], term: Terminal): string[] {
 
 function windowLines(windows: readonly WindowUse[], term: Terminal): string[] {
   if (windows.length === 0) return [];
-  const rows = windows.map(({ kind, name, used, tokens, cost, calls }) => [
+  const rows = windows.map(({ kind, name, used, tokens, cost, calls, damaged }) => [
     kind,
     name,
-    String(used),
+    damaged ? "damaged" : String(used),
     kind === "rate" ? "" : String(tokens),
     cost === 0 ? "" : String(Number(cost.toPrecision(4))),
     kind === "rate" ? "" : String(calls),

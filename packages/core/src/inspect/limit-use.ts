@@ -1,6 +1,7 @@
 /** How much of the limits of a storage is used, for tools. Proven in test/inspect/limit-use.test.ts. */
 
 import type { SlotUse, Storage } from "../ports/storage.ts";
+import { isTexts, parsed } from "../values/shown.ts";
 
 /** How much of a rate or of a quota is used. */
 export interface WindowUse {
@@ -15,6 +16,8 @@ export interface WindowUse {
   readonly cost: number;
   /** Calls under way; 0 for rates. */
   readonly calls: number;
+  /** True when its text cannot be read; then all else is 0. */
+  readonly damaged?: true;
 }
 
 /** What `limitUse` finds. */
@@ -45,23 +48,45 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
 
 /** As runs/permits.ts writes it: the text of a window, then the calls under way. */
 function quotaOf(name: string, text: string, now: number): WindowUse {
-  const [window = "[0,0,0,[]]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
-  const [used = 0, tokens = 0, cost = 0] = sums(window);
-  const calls = Object.values(ends).filter((until) => until > now).length;
+  const [window, ends] = listOf(parsed(text));
+  const amounts = sumsOf(window);
+  if (amounts === null) return damaged("quota", name);
+  const [used = 0, tokens = 0, cost = 0] = amounts;
+  const calls = Object.values(Object(ends) as object).filter((until) => until > now).length;
   return { kind: "quota", name, used, tokens: Math.round(tokens), cost, calls };
 }
 
-/** As runs/flow.ts writes it: the text of a window, under a workflow and a key. */
+/** As runs/rate.ts writes it: the text of a window, under a workflow and a key. */
 function rateOf(name: string, text: string): WindowUse {
-  const named = (JSON.parse(name) as string[]).filter((part) => part !== "").join(" ");
-  return { kind: "rate", name: named, used: sums(text)[0] ?? 0, tokens: 0, cost: 0, calls: 0 };
+  const parts = parsed(name);
+  const named = isTexts(parts) ? parts.filter((part) => part !== "").join(" ") : name;
+  const amounts = isTexts(parts) ? sumsOf(text) : null;
+  if (amounts === null) return damaged("rate", named);
+  return { kind: "rate", name: named, used: amounts[0] ?? 0, tokens: 0, cost: 0, calls: 0 };
 }
 
-/** As runs/window.ts writes it: its length, turns, then the beginning of each part and its amounts. */
-function sums(text: string): number[] {
-  const [, , , , ...parts] = JSON.parse(text) as [number, number, number, unknown, ...number[][]];
+function damaged(kind: WindowUse["kind"], name: string): WindowUse {
+  return { kind, name, used: 0, tokens: 0, cost: 0, calls: 0, damaged: true };
+}
+
+/**
+ * The amounts of a window, as runs/window.ts writes it: its length, turns, then the beginning of each part and its amounts. `null`
+ * for any other text.
+ */
+function sumsOf(text: unknown): number[] | null {
+  const [perMs, , , free, ...parts] = listOf(parsed(String(text)));
+  const isWindow = typeof perMs === "number" && Array.isArray(free);
+  if (!isWindow || !parts.every(isNumbers)) return null;
   const total: number[] = [];
   for (const [, ...amounts] of parts)
     for (const [n, amount] of amounts.entries()) total[n] = (total[n] ?? 0) + amount;
   return total;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "number");
 }

@@ -4,11 +4,14 @@
  * tree-budget.1. The expected cost of a call is reserved before it begins. If its process dies, it counts as that.
  * tree-budget.2. The cost of a call is counted before it is recorded, so that no crash between the two loses it.
  * tree-budget.3. An amount that a person has added counts once, whichever run tells of it, and how often.
+ * tree-budget.4. With encryption the text is sealed: a run that finds another one there is blocked as `tampered`, and spends
+ *     nothing. Without its text a tree begins at 0.
  */
 
 import { fits, type TreeLedger } from "../engine/budgeting.ts";
 import type { TreeBudget } from "../journal/entry.ts";
 import type { Host } from "./host.ts";
+import { openText, sealText } from "./sealed-text.ts";
 import { TextStore } from "./window.ts";
 
 interface State {
@@ -51,9 +54,12 @@ export function treeLedger(host: Host): TreeLedger {
 
 async function change(host: Host, { id }: TreeBudget, apply: (state: State) => void): Promise<void> {
   const store = new TextStore(await host.storage(), host.world);
-  await store.update(`budget ${id}`, (text) => {
-    const state = (text === null ? { spent: 0, held: {}, raises: {} } : JSON.parse(text)) as State;
+  const { encryption = null } = host.options;
+  const name = `budget ${id}`;
+  await store.update(name, async (kept) => {
+    const text = kept === null ? '{"spent":0,"held":{},"raises":{}}' : await openText(encryption, name, kept);
+    const state = JSON.parse(text) as State;
     apply(state);
-    return { wait: 0, keepMs, text: JSON.stringify(state) };
+    return { wait: 0, keepMs, text: await sealText(encryption, name, JSON.stringify(state)) };
   });
 }

@@ -3,13 +3,15 @@
  *
  * under-way.1. It only shows. Nothing waits for it or decides by it, and a write that fails is repeated later.
  * under-way.2. Work that is over within a second is not written, and nothing is written more often than once a second.
- * under-way.3. With encryption, the text is sealed.
+ * under-way.3. With encryption, the text is sealed, and no other is shown. A damaged text hides no other.
  */
 
 import type { Cipher } from "../ports/cipher.ts";
 import type { StorageLimits } from "../ports/storage.ts";
 import type { World } from "../ports/world.ts";
 import { scrub } from "../values/scrub.ts";
+import { hasFields, parsed } from "../values/shown.ts";
+import { openText, sealText } from "./sealed-text.ts";
 
 /** A step or stream that is being worked on. */
 export interface Doing {
@@ -90,8 +92,8 @@ export class UnderWay {
     this.#writing = true;
     try {
       const { limits, cipher } = await this.#keeping();
-      const sealed = text === "" ? undefined : await cipher?.seal(text, placeOf(this.#name));
-      await limits?.put?.(this.#name, sealed === undefined ? text : `sealed ${sealed}`, keptMs);
+      const sealed = text === "" ? "" : await sealText(cipher, this.#name, text);
+      await limits?.put?.(this.#name, sealed, keptMs);
       [this.#text, this.#at] = [text, now];
     } catch {
       // The next check tries again.
@@ -109,11 +111,9 @@ export async function underWayIn({
   const texts = limits?.put === undefined ? [] : await limits.texts(prefix);
   const found = await Promise.all(
     texts.map(async ({ name, value }): Promise<Doing[]> => {
-      if (value === "") return [];
-      const sealed = value.startsWith("sealed ") ? value.slice("sealed ".length) : null;
       // Without the key it is not shown.
-      const text = sealed === null ? value : await cipher?.open(sealed, placeOf(name)).catch(() => null);
-      return (text ?? null) === null ? [] : (JSON.parse(text as string) as Doing[]);
+      const doings = parsed(await openText(cipher, name, value).catch(() => ""));
+      return Array.isArray(doings) ? doings.filter(isDoing) : [];
     }),
   );
   return Map.groupBy(
@@ -122,8 +122,10 @@ export async function underWayIn({
   );
 }
 
-function placeOf(name: string): { readonly runId: string; readonly at: string } {
-  return { runId: "", at: name };
+function isDoing(value: unknown): value is Doing {
+  const { kind, words = "" } = Object(value) as Partial<Doing>;
+  const fields = { runId: "string", key: "string", attempt: "number", since: "number" };
+  return (kind === "step" || kind === "stream") && typeof words === "string" && hasFields(value, fields);
 }
 
 function shown({ said, ...doing }: Work): Doing {

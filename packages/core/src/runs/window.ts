@@ -220,11 +220,14 @@ export class TextStore {
   }
 
   /** `change` gets the text and the time by the clock of the storage, and may be called several times. */
-  async update(name: string, change: (text: string | null, now: number) => Change): Promise<number> {
+  async update(
+    name: string,
+    change: (text: string | null, now: number) => Change | Promise<Change>,
+  ): Promise<number> {
     for (let [tries, failures] = [1, 0]; ; tries++) {
       try {
         const { value, now } = await this.#limits.read(name);
-        const { text, wait, keepMs } = change(value, now);
+        const { text, wait, keepMs } = await change(value, now);
         if (text === undefined || (await this.#limits.swap(name, value, text, keepMs))) return wait;
         failures = 0;
       } catch (error) {

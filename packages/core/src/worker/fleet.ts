@@ -9,6 +9,7 @@ import { appStorage } from "../runs/host.ts";
 import { pause } from "../ports/world.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { atOnce } from "../values/limits.ts";
+import { hasFields, isTexts, parsed } from "../values/shown.ts";
 
 /** A worker with a name, as it last described itself. */
 export interface WorkerInfo {
@@ -118,10 +119,22 @@ async function workersOf(app: App & Partial<AppOfStorage>): Promise<WorkerInfo[]
   if (limits === undefined) return null;
   const [texts, { now }] = [await limits.texts(prefix), await limits.read(prefix)];
   return texts
-    .filter(({ value }) => value !== "")
-    .map(({ value }) => JSON.parse(value) as WorkerInfo)
+    .map(({ value }) => parsed(value))
+    .filter(isWorker)
     .filter(({ seenAt }) => now - seenAt < silentMs)
     .toSorted((a, b) => (a.name === b.name ? a.since - b.since : a.name < b.name ? -1 : 1));
+}
+
+function isWorker(value: unknown): value is WorkerInfo {
+  const { workflows, versions } = Object(value) as Partial<WorkerInfo>;
+  const fields = {
+    name: "string",
+    concurrency: "number",
+    active: "number",
+    since: "number",
+    seenAt: "number",
+  };
+  return hasFields(value, fields) && isTexts(workflows) && (versions === null || isTexts(versions));
 }
 
 async function headsOf(

@@ -54,3 +54,28 @@ test("slots, rates and quotas are shown with their use", async () => {
   expect([after?.slots, after?.windows[0]?.calls]).toEqual([[], 0]);
   expect(await limitUse(new RemoteStorage(new MemoryBucket()))).toBeNull();
 });
+
+test("a damaged text is shown as damaged, and hides no other", async () => {
+  const storage = new MemoryStorage();
+  const put = (name: string, text: string) => storage.limits.put?.(name, text, 60_000);
+  const window = "[60000,0,0,[],[0,3]]";
+  await put("quota good", JSON.stringify([window, {}, [0, 0], 0]));
+  await put('rate ["mail","a"]', window);
+  const names = ["", "[", "null", "5", "{}", '["["]', "[5]", '["[]",null]', '["[0,0,0,[],5]"]'];
+  for (const [n, text] of names.entries()) {
+    await put(`quota bad ${n}`, text);
+    await put(`rate ["bad","${n}"]`, text);
+  }
+  await put("rate [", window);
+  const windows = (await limitUse(storage))?.windows ?? [];
+  expect(windows).toHaveLength(2 * names.length + 3);
+  const [good, damaged] = [
+    windows.filter((one) => one.damaged === undefined),
+    windows.filter((one) => one.damaged),
+  ];
+  expect(good).toEqual([
+    { kind: "quota", name: "good", used: 3, tokens: 0, cost: 0, calls: 0 },
+    { kind: "rate", name: "mail a", used: 3, tokens: 0, cost: 0, calls: 0 },
+  ]);
+  expect(damaged.map(({ used }) => used)).toEqual(damaged.map(() => 0));
+});

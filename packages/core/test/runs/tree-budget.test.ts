@@ -1,8 +1,9 @@
 /** The sums of a budget that many runs share. */
 
 import { createApp, durable, type Storage } from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
 import type { StorageLimits } from "@durable/core/storage";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Host } from "../../src/runs/host.ts";
 import { treeLedger } from "../../src/runs/tree-budget.ts";
 import { hooked, lab } from "../support/behaviour-lab.ts";
@@ -81,4 +82,67 @@ it("the cost of a call is counted before it is recorded", async () => {
   const app = createApp({ ...base, storage, bind: false, workflows: [flow] });
   expect(await base.world.run(app.run(flow))).toMatchObject({ status: "completed" });
   expect(order).toEqual(["append", "spent 0", "spent 3", "append", "append"]);
+});
+
+describe("with encryption, somebody who writes to the storage without the key", () => {
+  const encryption = aesGcm({
+    current: "k1",
+    keys: { k1: Uint8Array.from({ length: 32 }, (_, n) => 7 * n + 1) },
+  });
+
+  /** A run that has spent 3 of 3, and asks for more; and the text of its tree. */
+  async function spent() {
+    const base = lab();
+    const paid: string[] = [];
+    const flow = durable(
+      "buy",
+      async (ctx) => {
+        for (const name of ["a", "b", "c", "d", "e"])
+          await ctx.step(name, ({ meter }) => {
+            paid.push(name);
+            meter({ model: "m", inputTokens: 1, outputTokens: 0, cost: 1 });
+          });
+      },
+      { budget: { most: 3, tree: true } },
+    );
+    const app = createApp({ ...base, encryption, bind: false, workflows: [flow] });
+    const limits = base.storage.limits as StorageLimits;
+    for (const id of ["r", "s"]) await base.world.run(app.run(flow, undefined, { id }));
+    const [mine, theirs] = ["r", "s"].map((id) => limits.texts(`budget ${id}:`));
+    const [one, other] = [(await mine)?.[0], (await theirs)?.[0]];
+    if (one === undefined || other === undefined) throw new Error("no text of a budget");
+    paid.length = 0;
+    // Whoever asks looks again after a while.
+    const later = async (text: string) => {
+      await limits.swap(one.name, one.value, text, 1e9);
+      await base.world.advance(130_000);
+      await base.world.run(app.sweep());
+      return { paid, outcome: await app.get("r").outcome() };
+    };
+    return { mine: one, theirs: other, later };
+  }
+
+  it.each<[string, (texts: { mine: string; theirs: string }) => string]>([
+    ["adds to it", () => JSON.stringify({ spent: 3, held: {}, raises: { w: 100 } })],
+    ["says that less was spent", () => JSON.stringify({ spent: 0, held: {}, raises: {} })],
+    ["adds below zero", () => JSON.stringify({ spent: -100, held: {}, raises: {} })],
+    ["puts the text of another tree there", ({ theirs }) => theirs],
+    [
+      "changes a character",
+      ({ mine }) => `${mine.slice(0, -2)}${mine.at(-2) === "A" ? "B" : "A"}${mine.at(-1)}`,
+    ],
+    ["empties it", () => ""],
+    ["damages it", () => "{"],
+  ])("%s, and nothing more is spent", async (_, change) => {
+    const { mine, theirs, later } = await spent();
+    const { paid, outcome } = await later(change({ mine: mine.value, theirs: theirs.value }));
+    expect(paid).toEqual([]);
+    expect(outcome).toMatchObject({ state: "blocked", error: { code: "tampered" } });
+  });
+
+  it("reads nothing in it", async () => {
+    const { mine } = await spent();
+    expect(mine.value).toMatch(/^sealed /);
+    expect(mine.value).not.toContain("spent");
+  });
 });

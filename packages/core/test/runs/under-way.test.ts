@@ -111,3 +111,33 @@ test("with encryption, only who has the key sees it", async () => {
   hold.resolve();
   await run.result();
 });
+
+test("a text that is damaged, or that nobody with the key wrote, is not shown, and hides no other", async () => {
+  const key = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY";
+  const cipher = aesGcm({ current: "k1", keys: { k1: key } });
+  const { limits } = new MemoryStorage();
+  const put = (name: string, text: string) => limits.put?.(name, text, 60_000);
+  const doing = { runId: "r", kind: "step", key: "good", attempt: 1, since: 5 };
+  const hostile = [
+    "",
+    "[",
+    "null",
+    "5",
+    "{}",
+    "[null]",
+    "[[]]",
+    JSON.stringify([{ ...doing, runId: {} }]),
+    JSON.stringify([{ ...doing, since: "now" }]),
+    JSON.stringify([{ ...doing, kind: "run" }]),
+    JSON.stringify([{ ...doing, words: [] }]),
+    "sealed ",
+    "sealed x",
+  ];
+  for (const [n, text] of hostile.entries()) await put(`doing ${n}`, text);
+  await put("doing good", JSON.stringify([doing]));
+  const sealed = await cipher.seal(JSON.stringify([{ ...doing, runId: "s" }]), { runId: "", at: "doing s" });
+  await put("doing s", `sealed ${sealed}`);
+  await put("doing moved", `sealed ${sealed}`);
+  expect([...(await underWayIn({ limits, cipher: null }))]).toEqual([["r", [doing]]]);
+  expect([...(await underWayIn({ limits, cipher }))]).toEqual([["s", [{ ...doing, runId: "s" }]]]);
+});

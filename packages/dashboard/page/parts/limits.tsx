@@ -33,10 +33,10 @@ export function Limits({ data: { limits } }: OperateProps): JSX.Element {
         <Table
           label="Rates and limits"
           columns={["Kind", "Name", "Used", "Tokens", "Calls under way"]}
-          rows={windows.map(({ kind, name, used, tokens, calls }) => [
+          rows={windows.map(({ kind, name, used, tokens, calls, damaged }) => [
             kind,
             name,
-            count(used),
+            damaged ? "Damaged" : count(used),
             kind === "rate" ? "" : count(tokens),
             kind === "rate" ? "" : String(calls),
           ])}

@@ -13,6 +13,15 @@ const secret = "only for this test, 32 characters";
 
 const wait = durable("wait", async (ctx, input: string) => [input, await ctx.suspend("go")]);
 const other = durable("other", async (ctx, input: string) => [input, await ctx.suspend("go")]);
+/** Asks for more after the first call. */
+const spend = durable(
+  "spend",
+  async (ctx, _: string) => {
+    for (const name of ["allowed", "more"])
+      await ctx.step(name, ({ meter }) => meter({ model: "m", inputTokens: 1, outputTokens: 0, cost: 1 }));
+  },
+  { budget: { most: 1, tree: true } },
+);
 
 /** Inputs that the app gave, by run. */
 const given: Readonly<Record<string, readonly string[]>> = {
@@ -21,6 +30,7 @@ const given: Readonly<Record<string, readonly string[]>> = {
   "v-later": ["private", "moved"],
   "m-1": ["attacker"],
   "m-2": ["attacker"],
+  "b-1": ["private"],
   "n-1": ["new"],
   "n-2": ["moved"],
 };
@@ -82,7 +92,8 @@ async function withApp<T>(
     storage,
     secret,
     encryption,
-    workflows: [wait, other],
+    // Trees need a storage with limits.
+    workflows: [wait, other, ...(storage.limits === undefined ? [] : [spend])],
     patience: 0,
     bind: false,
     world: { ...systemWorld, warn },
@@ -104,6 +115,7 @@ async function prepare(app: App, hasKeys: boolean): Promise<void> {
   await parked("wait", "v-one", "key");
   await parked("wait", "m-1");
   await parked("other", "m-2", "key");
+  if (hasKeys) await app.run("spend", "private", { id: "b-1" });
   const debounce = { key: "key", wait: "30 days" } as const;
   const later = hasKeys ? { debounce } : ({ delay: "30 days" } as const);
   await app.start("wait", "private", { id: "v-later", ...later, drive: false });
@@ -137,6 +149,9 @@ export function changedCell(random: Random, value: Cell, others: readonly Cell[]
 
 /** A text with something else in it: often what a schedule, a lease or a head would have. */
 export function changedText(random: Random, text: string): string {
+  // The sums of a tree of runs, sealed or not.
+  if (/^sealed |^{"spent"/.test(text) && random.chance(0.5))
+    return JSON.stringify({ spent: 0, held: {}, raises: { w: 100 } });
   return random.pick<() => string>([
     () => text.replace(/(\\?)"paused\1":(true|false)/, '$1"paused$1":false').replace(...afterStart),
     () => text.replace(/(\\?"cron\\?":\\?")[^"\\]*/, "$1* * * * *").replace(...afterStart),
@@ -193,7 +208,8 @@ async function use(stage: Stage): Promise<{ readonly codes: string[]; readonly f
         const input = "input" in entry && entry.kind.startsWith("run.") ? entry.input : undefined;
         if (input !== undefined && !given[id]?.includes(input as string))
           found.push(`run ${id} has the input ${JSON.stringify(input)}`);
-        if (/cancel|answered|resolved|message|run\.(completed|failed)/.test(entry.kind))
+        const isUnpaid = "key" in entry && entry.key === "more" && entry.kind.startsWith("step.");
+        if (isUnpaid || /cancel|answered|resolved|message|run\.(completed|failed)/.test(entry.kind))
           found.push(`run ${id} has ${entry.kind}`);
       }
     }
