@@ -46,8 +46,10 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
   };
 }
 
-/** As runs/permits.ts writes it: the text of a window, then the calls under way. */
-function quotaOf(name: string, text: string, now: number): WindowUse {
+/** As runs/permits.ts writes it: the text of a window, then the calls under way, under a name, or a name and a key. */
+function quotaOf(written: string, text: string, now: number): WindowUse {
+  const parts = parsed(written);
+  const name = isTexts(parts) ? parts.join(" ") : written;
   const [window, ends] = listOf(parsed(text));
   const amounts = sumsOf(window);
   if (amounts === null) return damaged("quota", name);

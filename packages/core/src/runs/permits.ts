@@ -107,7 +107,8 @@ function checkedQuota(
 function textOf(name: string, { key }: QuotaOptions, run: QuotaRun): string {
   const found: unknown = typeof key === "function" ? key(run) : key;
   if (found === undefined) return `quota ${name}`;
-  return `quota ${name} ${keyOf(found as string, null, `The quota ${show(name)}`)}`;
+  // A key that a tenant chooses must not be the end of the name of another quota.
+  return `quota ${JSON.stringify([name, keyOf(found as string, null, `The quota ${show(name)}`)])}`;
 }
 
 /** One quota, as one call uses it. */

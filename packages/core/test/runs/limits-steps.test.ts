@@ -1,3 +1,4 @@
+import { limitUse } from "@durable/core/inspect";
 import { createApp, createWorker, durable, type App, type Storage } from "@durable/core";
 import type { StorageLimits } from "@durable/core/storage";
 import { crashEverywhere } from "@durable/testing";
@@ -178,6 +179,29 @@ describe("quotas of steps", () => {
     const [text] = (await base.storage.limits?.texts("quota ")) ?? [];
     expect(text?.name).toBe("quota model");
     expect(JSON.parse(text?.value ?? "[]")).toMatchObject([expect.any(String), {}, [10, 0], 0]);
+  });
+
+  it("a key that a tenant chooses is not the end of the name of another quota", async () => {
+    const base = lab();
+    const flow = durable("ask", async (ctx, quota: string) => {
+      await ctx.step("model", () => {}, { quota });
+    });
+    const key = ({ tags }: { readonly tags: Readonly<Record<string, string>> }) => tags["tenant"] ?? "";
+    const quotas = {
+      model: { requests: 1, per: "1 day", key },
+      "model gold": { requests: 1, per: "1 day" },
+      "model gold bar": { requests: 1, per: "1 day" },
+    } as const;
+    const bound = flow.with({ ...base, quotas, patience: 0 });
+    for (const tenant of ["gold", "gold bar", '","'])
+      expect(await base.world.run(bound.run("model", { tags: { tenant } }))).toMatchObject({
+        state: "completed",
+      });
+    for (const quota of ["model gold", "model gold bar"])
+      expect(await base.world.run(bound.run(quota))).toMatchObject({ state: "completed" });
+    const names = (await limitUse(base.storage))?.windows.map(({ name }) => name) ?? [];
+    expect(names).toContain("model gold");
+    expect(names).toHaveLength(5);
   });
 
   it("the permit of a process that died ends by its time", async () => {
