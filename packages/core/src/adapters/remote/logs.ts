@@ -15,7 +15,7 @@
 import type { World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import { baseKey, slotKey, snapshotKey, type Place } from "./layout.ts";
-import { gone, readFrom, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
+import { damaged, gone, readFrom, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
 import { RunLog, wantsSnapshot, type Snapshot } from "./run-log.ts";
 
 /** The log of a run; without one, `generation` is the one that a new run would get. */
@@ -242,6 +242,13 @@ export class Logs {
     const text = await this.#bucket.get(key);
     if (text === null) return null;
     const record = readObject(text, key) as unknown as LogRecord | Forward | typeof gone;
+    // What is not in its own slot, or leads back, would be read without end.
+    const isOwn = isRecord(record)
+      ? record.slot === place.slot
+      : "next" in record
+        ? record.next > place.slot
+        : "gone" in record;
+    if (!isOwn) throw damaged(key);
     this.proven = true;
     return isRecord(record) ? { ...record, state: readFrom(record.slot, record.state) } : record;
   }

@@ -29,3 +29,32 @@ describe("one log that cannot be read", () => {
     });
   });
 });
+
+describe("a bucket that answers every key with one object", () => {
+  test.each([
+    ["an object that is nothing", () => '{"v":3}'],
+    ["a record of another slot", (record: string) => record],
+    ["a way to a slot before it", () => '{"v":3,"id":"","next":0}'],
+  ] as const)("%s is damaged, and the read ends", async (_, objectOf) => {
+    const bucket = new MemoryBucket();
+    const head = headOf();
+    const writer = remote(bucket);
+    for (const position of [0, 1]) await writer.append(batchOf(head, position));
+    const [, last = ""] = await keysOf(bucket, `runs/${head.locator}/`);
+    const text = objectOf((await bucket.get(last)) ?? "");
+    let left = 500;
+    // From then on there is nothing, so that a read that does not end by itself ends.
+    const get = async (): Promise<string | null> => {
+      left -= 1;
+      return left < 0 ? null : text;
+    };
+    const reader = remote({
+      get,
+      create: (key, made) => bucket.create(key, made),
+      put: (key, made) => bucket.put(key, made),
+      list: (query) => bucket.list(query),
+      delete: (keys) => bucket.delete(keys),
+    });
+    await expect(reader.read(head.locator)).rejects.toMatchObject({ code: "corrupt" });
+  });
+});
