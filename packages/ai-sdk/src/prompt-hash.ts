@@ -14,6 +14,8 @@ import { byDigest, plain } from "./plain-data.ts";
 
 interface Said {
   readonly message: unknown;
+  /** Set for a message of one text alone, as most are. */
+  readonly line: Line | null;
   /** The hash of the prompt up to this message. */
   readonly hash: string;
 }
@@ -49,7 +51,7 @@ function talkOf(prompt: readonly unknown[]): readonly Said[] {
   for (const given of prompt.slice(common)) {
     const message = plain(given);
     const hash = fingerprint([talk.at(-1)?.hash ?? "", byDigest(message) ?? null], "message of a question");
-    talk.push({ message: remembered(message), hash });
+    talk.push({ message: remembered(message), line: lineOf(message), hash });
   }
   const at = talks.indexOf(talk);
   if (at !== -1) talks.splice(at, 1);
@@ -60,8 +62,53 @@ function talkOf(prompt: readonly unknown[]): readonly Said[] {
 
 function commonLength(talk: readonly Said[], prompt: readonly unknown[]): number {
   const most = Math.min(talk.length, prompt.length);
-  for (let i = 0; i < most; i++) if (!isSame(talk[i]?.message, prompt[i])) return i;
+  for (let i = 0; i < most; i++) {
+    const said = talk[i];
+    const isLine = said !== undefined && said.line !== null && isSameLine(said.line, prompt[i] as Message);
+    if (!isLine && !isSame(said?.message, prompt[i])) return i;
+  }
   return most;
+}
+
+/** The message `{ role, content: [{ type: "text", text }] }`. */
+interface Line {
+  readonly role: unknown;
+  /** Exchanged for an equal text: that of the same object is compared without looking at its characters. */
+  text: string;
+}
+
+interface Message {
+  readonly role?: unknown;
+  readonly content?: unknown;
+}
+
+function lineOf(message: unknown): Line | null {
+  const { role, content } = (message ?? {}) as Message;
+  const text = Array.isArray(content)
+    ? (content[0] as { text?: unknown } | null | undefined)?.text
+    : undefined;
+  if (typeof text !== "string" || typeof role !== "string") return null;
+  const line = { role, text };
+  return isSameLine(line, message as Message) ? line : null;
+}
+
+/** As `isSame`, for such a message: a long replay compares hardly anything else. */
+function isSameLine(line: Line, value: Message): boolean {
+  if (typeof value !== "object" || value === null || value.role !== line.role) return false;
+  const { content } = value;
+  if (!Array.isArray(content) || content.length !== 1) return false;
+  const part = content[0] as { type?: unknown; text?: unknown } | null;
+  if (typeof part !== "object" || part === null || part.type !== "text" || part.text !== line.text)
+    return false;
+  line.text = part.text;
+  return hasTwoFields(value) && hasTwoFields(part);
+}
+
+function hasTwoFields(value: object): boolean {
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  let count = 0;
+  for (const key in value) if ((value as Fields)[key] !== undefined) count += 1;
+  return count === 2;
 }
 
 /** An object as it is remembered: comparing lists is several times as fast as looking up fields. */

@@ -89,6 +89,13 @@ describe("the hash of a prompt", () => {
     [user(new Uint8Array([1]))],
     [user(new Uint8Array([2]))],
     [user({ __proto__x: 1 })],
+    [{ role: "assistant", content: [{ type: "text", text: "a" }] }],
+    [{ role: "user", content: [{ type: "text", text: "a" }], name: "b" }],
+    [user([{ type: "text", text: "a", name: "b" }])],
+    [user([{ type: "reasoning", text: "a" }])],
+    [user([{ text: "a" }])],
+    [{ content: [{ type: "text", text: "a" }] }],
+    [{ role: new Date(0), content: [{ type: "text", text: "a" }] }],
     [user("b"), user("a")],
   ];
 
@@ -109,6 +116,21 @@ describe("the hash of a prompt", () => {
     expect(promptHash([{ role: "user", content: "a" }])).toBe(hash);
   });
 
+  test("knows a message of one text by its content alone", () => {
+    const hash = cold([parts("a")]);
+    const options = { providerOptions: undefined };
+    const same = { ...user([{ text: "a", type: "text", ...options }]), ...options };
+    expect(promptHash([same])).toBe(hash);
+    expect(promptHash([parts("a")])).toBe(hash);
+    expect(promptHash([{ ...same, method: () => 1 }])).toBe(hash);
+    expect(promptHash([{ ...same, providerOptions: {} }])).not.toBe(hash);
+    class Message {
+      role = "user";
+      content = [{ type: "text", text: "a" }];
+    }
+    expect(promptHash([new Message()])).toBe(hash);
+  });
+
   test("sees a message that was changed in place", () => {
     const message = { role: "user", content: [{ type: "text", text: "a" }] };
     const bytes = new Uint8Array([1, 2]);
@@ -117,6 +139,9 @@ describe("the hash of a prompt", () => {
     expect(promptHash([message, user(bytes)])).toBe(cold([message, user(new Uint8Array([9, 2]))]));
     message.content[0]!.text = "b";
     expect(promptHash([message])).toBe(cold([parts("b")]));
+    Object.assign(message.content[0]!, { providerOptions: { cache: true } });
+    expect(promptHash([message])).toBe(cold([message]));
+    expect(promptHash([message])).not.toBe(cold([parts("b")]));
     expect(promptHash([message, user(bytes)])).not.toBe(first);
   });
 });
