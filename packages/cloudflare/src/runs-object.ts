@@ -6,10 +6,10 @@
  * runs-object.1. Before work begins, an alarm is set that comes when a lease of a dead driver has expired. So a run goes on
  *     when its object was killed, without any request.
  * runs-object.2. After work, the alarm is set to the earliest time at which a run or a schedule is due. A run that is still
- *     due after an alarm is tried again more and more slowly.
+ *     due after an alarm is tried again more and more slowly, and the others wake on time.
  */
 
-import type { App, Duration, ListedRun, ListQuery } from "@durable/core";
+import type { App, Duration, ListedRun, ListPage } from "@durable/core";
 import { RemoteStorage } from "@durable/core/remote";
 import { assertOptions, toMs } from "@durable/core/storage";
 import { objectBucket, type ObjectSql } from "./object-bucket.ts";
@@ -62,6 +62,8 @@ const usualLease = "30s";
 /** How long after the lease of a dead driver the alarm comes. */
 const afterLeaseMs = 500;
 const blockedMs = 3_600_000;
+/** Runs that are read at once to find the next wake. */
+const wakesAtOnce = 6;
 /** Later than any time. */
 const never = 8_640_000_000_000_000;
 const firstRetryMs = 1_000;
@@ -138,12 +140,13 @@ class RunsOf<Env> {
 
   #arm(isAlarm = false): Promise<void> {
     return this.#alone(async (app) => {
-      const due = await nextDue(app, this.#guardMs);
       const now = app.world.now();
-      this.#vain = due > now ? 0 : this.#vain + (isAlarm ? 1 : 0);
+      const { isDue, later } = await nextDue(app, now, this.#guardMs);
+      this.#vain = isDue ? this.#vain + (isAlarm ? 1 : 0) : 0;
       const pause = this.#vain === 0 ? 0 : Math.min(longestRetryMs, firstRetryMs * 2 ** (this.#vain - 1));
-      if (due === never) await this.#state.storage.deleteAlarm();
-      else await this.#state.storage.setAlarm(Math.max(due, now + pause));
+      const next = isDue ? Math.min(later, now + pause) : later;
+      if (next === never) await this.#state.storage.deleteAlarm();
+      else await this.#state.storage.setAlarm(next);
     });
   }
 
@@ -157,31 +160,41 @@ class RunsOf<Env> {
   }
 }
 
-/** When a run or a schedule is due next. */
-async function nextDue(app: App, guardMs: number): Promise<number> {
-  const paused = new Set((await app.paused()).map((one) => one.workflow));
-  const workflow = app.workflows.filter((name) => !paused.has(name));
-  const first = async (query: ListQuery): Promise<ListedRun | undefined> =>
-    (await app.list({ workflow, limit: 1, ...query })).runs[0];
-  const next = await first({ dueAt: never });
-  // The driver of a run may be dead by then. A blocked run needs other code, and a deployment begins another life.
-  const isOpen = (await first({ status: "running" })) !== undefined;
-  const isBlocked = (await first({ status: "blocked" })) !== undefined;
-  const now = app.world.now();
-  return Math.min(
-    next?.wakeAt ?? never,
-    isOpen ? now + guardMs : never,
-    isBlocked ? now + blockedMs : never,
-    await nextTick(app.schedules),
-  );
+interface Due {
+  /** A run or a schedule is due now. */
+  readonly isDue: boolean;
+  /** When the next one is that is not due yet. */
+  readonly later: number;
 }
 
-async function nextTick(schedules: App["schedules"]): Promise<number> {
-  let next = never;
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: Awaited<ReturnType<typeof schedules.list>> = await schedules.list({ cursor });
-    for (const { nextAt } of page.schedules) next = Math.min(next, nextAt ?? never);
+async function nextDue(app: App, now: number, guardMs: number): Promise<Due> {
+  const paused = new Set((await app.paused()).map((one) => one.workflow));
+  const workflow = app.workflows.filter((name) => !paused.has(name));
+  const isAny = async (status: "running" | "blocked"): Promise<boolean> =>
+    (await app.list({ workflow, status, limit: 1 })).runs.length > 0;
+  const times: number[] = [];
+  // Those that are due longest come first.
+  for (let cursor: string | null | undefined; cursor !== null && (times.at(-1) ?? 0) <= now;) {
+    const page: ListPage<ListedRun> = await app.list({ workflow, dueAt: never, limit: wakesAtOnce, cursor });
+    for (const { wakeAt } of page.runs) times.push(wakeAt ?? never);
     cursor = page.next;
   }
-  return next;
+  times.push(...(await nextTicks(app.schedules)));
+  // The driver of a run may be dead by then. A blocked run needs other code, and a deployment begins another life.
+  if (await isAny("running")) times.push(now + guardMs);
+  if (await isAny("blocked")) times.push(now + blockedMs);
+  return {
+    isDue: times.some((time) => time <= now),
+    later: times.reduce((least, time) => (time > now ? Math.min(least, time) : least), never),
+  };
+}
+
+async function nextTicks(schedules: App["schedules"]): Promise<number[]> {
+  const ticks: number[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: Awaited<ReturnType<typeof schedules.list>> = await schedules.list({ cursor });
+    for (const { nextAt } of page.schedules) ticks.push(nextAt ?? never);
+    cursor = page.next;
+  }
+  return ticks;
 }
