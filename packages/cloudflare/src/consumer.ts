@@ -70,6 +70,8 @@ export interface Consumer {
 /** The longest delay of a message. Longer sleeps are found by `scheduled`, or by a chain of messages. */
 const longestDelaySeconds = 86_400;
 const longestRetrySeconds = 300;
+/** Requests that a look at the schedules leaves for the one that it starts last. */
+const leftBySchedules = 26;
 /** A run that was started this often without progress kills its drivers. */
 const maxStarts = 50;
 
@@ -127,7 +129,8 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
     },
 
     async scheduled() {
-      await app.schedules.fire();
+      const signal = budget?.leaving(leftBySchedules);
+      await app.schedules.fire({ signal });
       return sweep("", app.world.now());
     },
   };

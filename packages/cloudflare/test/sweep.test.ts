@@ -90,6 +90,25 @@ function stage() {
 }
 
 describe("a sweep of at most 50 requests", () => {
+  test.each([3, 60])("finds due runs, and starts scheduled ones, %i of sixty schedules", async (often) => {
+    const { world, app, quick, sweep, record, requests } = stage();
+    for (let i = 0; i < 60; i++)
+      await world.run(app.schedule(`each-${i}`, quick, { every: i < often ? "10 minutes" : "1 week" }));
+    const ids = await record(25, "due");
+    const found: string[] = [];
+    for (let minutes = 0; minutes < 40; minutes++) {
+      await world.advance(minute);
+      found.push(...(await sweep()));
+      for (const id of found) if (!ids.includes(id)) await world.run(app.advance(id));
+    }
+    expect(new Set(found).size).toBeGreaterThanOrEqual(ids.length);
+    const { schedules } = await world.run(app.schedules.list());
+    expect(schedules.filter(({ lastRunId }) => lastRunId !== null).length).toBeGreaterThanOrEqual(
+      Math.min(often, 20),
+    );
+    expect(Math.max(...requests)).toBeLessThanOrEqual(most);
+  });
+
   test.each([1, 25, 150, 1_000])(
     "finds %i due runs behind 50 leftovers, each once",
     async (count) => {

@@ -26,6 +26,8 @@ export interface StoredScheduleQuery {
   readonly after?: string | undefined;
   /** Schedules per page; 100 by default. */
   readonly limit?: number | undefined;
+  /** A storage that has to ask for each schedule stops when this aborts, with those it has. Each list begins with others. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Keeps schedules. */

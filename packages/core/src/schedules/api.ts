@@ -4,6 +4,7 @@ import type { ScheduleStore } from "../ports/schedules.ts";
 import type { Host } from "../runs/host.ts";
 import { describeError } from "../values/errors.ts";
 import { atOnce } from "../values/limits.ts";
+import { assertOptions } from "../values/options.ts";
 import * as manage from "./manage.ts";
 import type { Look } from "./fire.ts";
 import type { ScheduleInfo, ScheduleOptions, Schedules } from "./types.ts";
@@ -14,7 +15,7 @@ export interface ScheduleSource {
    * Starts the runs of ticks that are due; `nextAt` is when to check again, if that is within `aheadMs`. `null` where the
    * storage keeps no schedules.
    */
-  fire(workflow: readonly string[], aheadMs: number): Promise<Look | null>;
+  fire(workflow: readonly string[], aheadMs: number, signal?: AbortSignal): Promise<Look | null>;
   /** Called when this process has changed a schedule. */
   readonly listeners: Set<() => void>;
 }
@@ -36,9 +37,9 @@ export function schedulesOf(
   };
   const source: ScheduleSource = {
     listeners,
-    fire: async (workflow, aheadMs) => {
+    fire: async (workflow, aheadMs, signal) => {
       const { schedules: store } = await host.storage();
-      return store === undefined ? null : fireDue(host, store, workflow, aheadMs);
+      return store === undefined ? null : fireDue(host, store, { workflow, aheadMs, signal });
     },
   };
   return {
@@ -52,8 +53,9 @@ export function schedulesOf(
       delete: async (name) => manage.remove(host, name),
       next: async (name, count) => manage.next(host, name, count),
       trigger: async (name) => manage.trigger(host, name),
-      fire: async () => {
-        const { started = [], failed = [] } = (await source.fire(workflows, 0)) ?? {};
+      fire: async (options = {}) => {
+        assertOptions(options, "signal", "app.schedules.fire");
+        const { started = [], failed = [] } = (await source.fire(workflows, 0, options.signal)) ?? {};
         for (const { schedule, error } of failed)
           host.world.warn(`schedule ${schedule} could not start its run: ${describeError(error)}`);
         return started;
@@ -62,14 +64,19 @@ export function schedulesOf(
   };
 }
 
+interface Ahead {
+  readonly workflow: readonly string[];
+  readonly aheadMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 async function fireDue(
   host: Host,
   store: ScheduleStore,
-  workflow: readonly string[],
-  aheadMs: number,
+  { workflow, aheadMs, signal }: Ahead,
 ): Promise<Look> {
   const now = host.world.now();
-  const query = { workflow, dueAt: now + aheadMs, limit: atOnce.listed };
+  const query = { workflow, dueAt: now + aheadMs, limit: atOnce.listed, signal };
   const found = await store.list(query);
   // They are sorted by time. Every worker reads them, and loads nothing more while none is due.
   const nextAt = found[0]?.dueAt ?? null;

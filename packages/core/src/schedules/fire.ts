@@ -60,7 +60,7 @@ export async function fireFound(
   const { found, query, now } = look;
   const isDue = ({ dueAt }: StoredSchedule): boolean => (dueAt ?? Infinity) <= now;
   const due = found.filter(isDue);
-  const fired = await fire(host, store, due);
+  const fired = await fire(host, { store, due, signal: query.signal });
   if (query.dueAt === now) return { ...fired, nextAt: null };
   const tried = new Set(due.map(({ name }) => name));
   // One that was due before and still is waits for a run to end, or cannot start its own.
@@ -70,21 +70,29 @@ export async function fireFound(
   return { ...fired, nextAt: times.length === 0 ? null : Math.min(...times) };
 }
 
+interface Firing {
+  readonly store: ScheduleStore;
+  readonly due: readonly StoredSchedule[];
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Brings due schedules up to date. Workers that find the same ones begin with different ones. */
-async function fire(host: Host, store: ScheduleStore, due: readonly StoredSchedule[]): Promise<Fired> {
+async function fire(host: Host, { store, due, signal }: Firing): Promise<Fired> {
   const started: string[] = [];
   const failed: { schedule: string; error: unknown }[] = [];
   const first = due.length > 1 ? Math.floor(host.world.random() * due.length) : 0;
   const queue = [...due.slice(first), ...due.slice(0, first)].values();
   const one = async (): Promise<void> => {
-    for (const row of queue)
+    for (const row of queue) {
       try {
         await bringUp(host, store, row, (runId) => started.push(runId));
       } catch (error) {
         failed.push({ schedule: row.name, error });
       }
+      if (signal?.aborted === true) return;
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, one));
+  await Promise.all(Array.from({ length: signal === undefined ? Math.min(atOnce, due.length) : 1 }, one));
   return { started, failed };
 }
 

@@ -13,6 +13,7 @@
  */
 
 import type { Bucket } from "../../ports/bucket.ts";
+import type { World } from "../../ports/world.ts";
 import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "../../ports/schedules.ts";
 import { scheduleListing } from "../../ports/storage-kit.ts";
 import { digest } from "../../values/hash.ts";
@@ -36,12 +37,14 @@ export class RemoteSchedules implements ScheduleStore {
   readonly #bucket: Bucket;
   /** Checks the bucket before the first write. */
   readonly #assure: () => Promise<void>;
+  readonly #random: () => number;
   /** The latest record that was seen of each log. Records never change. */
   readonly #seen = new Map<string, Kept>();
 
-  constructor(bucket: Bucket, assure: () => Promise<void>) {
+  constructor(bucket: Bucket, { random }: Pick<World, "random">, assure: () => Promise<void>) {
     this.#bucket = bucket;
     this.#assure = assure;
+    this.#random = () => random();
   }
 
   async get(name: string): Promise<StoredSchedule | null> {
@@ -49,15 +52,22 @@ export class RemoteSchedules implements ScheduleStore {
   }
 
   async list(query: StoredScheduleQuery = {}): Promise<readonly StoredSchedule[]> {
+    const { signal } = query;
     const found: StoredSchedule[] = [];
-    const keys = keysOf(this.#bucket, signPrefix);
+    const signs: string[] = [];
+    for await (const key of keysOf(this.#bucket, signPrefix)) signs.push(key.slice(signPrefix.length));
+    // A look that stops early must not always see the same ones.
+    const first = signal === undefined ? 0 : Math.floor(this.#random() * signs.length);
+    const hashes = [...signs.slice(first), ...signs.slice(0, first)].values();
     const one = async (): Promise<void> => {
-      for (let key = await keys.next(); key.done !== true; key = await keys.next()) {
-        const { schedule } = (await this.#load(key.value.slice(signPrefix.length))) ?? {};
+      for (const hash of hashes) {
+        const { schedule } = (await this.#load(hash)) ?? {};
         if (schedule) found.push(schedule);
+        if (signal?.aborted === true) return;
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, one));
+    // With a signal one after the other, so that little is under way when it aborts.
+    await Promise.all(Array.from({ length: signal === undefined ? atOnce : 1 }, one));
     return scheduleListing(found, query);
   }
 

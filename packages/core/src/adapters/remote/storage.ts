@@ -98,7 +98,7 @@ export class RemoteStorage implements Storage {
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
     this.#reading = new Reading(this.#logs, this.#chapters, this.#blobs, () => world.now());
     this.#listing = new Listing(this.#bucket, this.#logs, world, (locator) => this.#family.goOn(locator));
-    this.schedules = new RemoteSchedules(this.#bucket, () => this.#assure());
+    this.schedules = new RemoteSchedules(this.#bucket, world, () => this.#assure());
   }
 
   append(request: AppendRequest): Promise<void> {
