@@ -137,7 +137,11 @@ describe("one server", () => {
       body,
     });
     const good = '{"id":"c","messages":[]}';
-    expect(await ask("/api/chat")).toBe(405);
+    expect(await ask("/api/chat", { method: "PUT" })).toBe(405);
+    expect(await ask("/api/chat/c")).toBe(405);
+    expect(await ask("/api/chat?cursor=-1")).toBe(400);
+    for (const body of ['{"id":"c"}', '{"id":"c","message":"hi"}', '{"id":"c","message":null}'])
+      expect(await ask("/api/chat", post(body))).toBe(400);
     expect(await ask("/api/chat/c/stream", { method: "POST" })).toBe(405);
     expect(await ask("/api/chatter")).toBe(404);
     expect(await ask("/api/chat/%FF/stream")).toBe(400);

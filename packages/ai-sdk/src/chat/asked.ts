@@ -1,7 +1,8 @@
 /**
  * What a request asks for. A turn is named by it: by the conversation so far, and not by its length or last id.
  *
- * A1. Two requests with the same messages (role, id and parts), `trigger` and `messageId` ask for the same turn.
+ * A1. Two requests with the same messages (role, id and parts), `trigger` and `messageId` ask for the same turn. A request
+ *     with its last message alone is named by that message: its id is new in the chat, or the request names what it replaces.
  * A2. A turn may have several rounds, each a run of its own. Which requests begin one is decided by `turns.ts`.
  *
  * Proven in test/chat-rounds.test.ts and test/chat-identity.test.ts.
@@ -44,11 +45,12 @@ export interface Ask {
   readonly key: string | null;
 }
 
-export function askOf(input: ChatInput, key: string | null): Ask {
+export function askOf({ input, isAlone }: Asked, key: string | null): Ask {
   const { chatId, trigger } = input;
   const messages = messagesOf(input);
   const named = messageIdOf(input);
-  const id = fingerprint([messages.map(({ role, id, parts }) => [role, id, parts]), trigger, named]);
+  const said = messages.map(({ role, id, parts }) => [role, id, parts]);
+  const id = fingerprint([said, trigger, named, ...(isAlone ? ["alone"] : [])]);
   return { chatId, id, kind: kindOf(input, messages, named), key };
 }
 
@@ -69,14 +71,25 @@ export function continuedMessage(input: unknown): Message | null {
   return message?.role === "assistant" && typeof message.id === "string" ? message : null;
 }
 
-export function inputOf(body: unknown): ChatInput {
-  const { id, messages, trigger = "submit-message", ...rest } = (body ?? {}) as Record<string, unknown>;
-  const fits = typeof id === "string" && id.length > 0 && id.length <= 1_024 && typeof trigger === "string";
-  if (!fits || !Array.isArray(messages)) throw new Refusal(400);
-  return { chatId: id, messages: messages as unknown[], trigger, body: rest };
+/** What a request asks, as the client says it. */
+export interface Asked {
+  readonly input: ChatInput;
+  /** The client sent its last message alone: what was before it is in the journals. */
+  readonly isAlone: boolean;
 }
 
-function isChatInput(input: unknown): input is ChatInput {
+export function askedOf(sent: unknown): Asked {
+  const { id, trigger = "submit-message", ...others } = (sent ?? {}) as Record<string, unknown>;
+  const isAlone = others["messages"] === undefined;
+  const { messages = [others["message"]], message, ...rest } = others;
+  const fits = typeof id === "string" && id.length > 0 && id.length <= 1_024 && typeof trigger === "string";
+  const isMessage = !isAlone || (typeof message === "object" && message !== null);
+  if (!fits || !isMessage || !Array.isArray(messages)) throw new Refusal(400);
+  const body = isAlone || message === undefined ? rest : { ...rest, message };
+  return { input: { chatId: id, messages: messages as unknown[], trigger, body }, isAlone };
+}
+
+export function isChatInput(input: unknown): input is ChatInput {
   const { messages, body } = (input ?? {}) as Partial<Record<keyof ChatInput, unknown>>;
   return Array.isArray(messages) && typeof body === "object" && body !== null;
 }

@@ -17,6 +17,7 @@ import type { Entry } from "@durable/core/types";
 import { fingerprint } from "@durable/core/storage";
 import { stepName } from "../step-name.ts";
 import type { Part } from "../chunks.ts";
+import { isTool } from "./assembled.ts";
 import type { ChatInput, Message } from "./asked.ts";
 import { Refusal } from "./body.ts";
 
@@ -170,10 +171,6 @@ function withOutcome(part: unknown, calls: ReadonlyMap<unknown, Call>): unknown 
 function toolParts(message: unknown): Fields[] {
   const { parts } = fieldsOf(message);
   return Array.isArray(parts) ? (parts as unknown[]).map(fieldsOf).filter(isTool) : [];
-}
-
-function isTool({ type }: Fields): boolean {
-  return typeof type === "string" && (type === "dynamic-tool" || type.startsWith("tool-"));
 }
 
 function toolOf({ type, toolName }: Fields): string {

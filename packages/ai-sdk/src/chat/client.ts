@@ -64,7 +64,8 @@ class Transport implements DurableChatTransport {
     const headers = new Headers(init.headers);
     headers.set("content-type", "application/json");
     headers.set("idempotency-key", newKey());
-    const fields = { id: chatId, messages, trigger, messageId };
+    const said = this.#options.sends === "last" ? { message: messages.at(-1) } : { messages };
+    const fields = { id: chatId, ...said, trigger, messageId };
     const body = JSON.stringify({ ...(await this.#requests.body(options.body)), ...fields });
     const answer = this.#answer(options, null);
     // The run is known only from the response, so an abort waits for it, and then stops the run.

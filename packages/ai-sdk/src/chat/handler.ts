@@ -5,13 +5,22 @@
  * `routes.ts` has the routes. `?run={runId}` means the answer of this run, and `&from={attempt}.{index}` its rest from there.
  */
 
-import { type App, DurableError, type Duration, type JournalOptions, type Verdict } from "@durable/core";
+import {
+  type App,
+  DurableError,
+  type Duration,
+  type Journal,
+  type JournalOptions,
+  type Verdict,
+} from "@durable/core";
 import type { Entry } from "@durable/core/types";
 import { assertOptions, toMs } from "@durable/core/storage";
-import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
+import { askedOf, askOf, type Ask, type Asked } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
+import { beginChat, deleteChat, pageOf } from "./chats.ts";
 import { type ApprovedCall, Claims, type Round } from "./claims.ts";
 import { streamOf } from "./connection.ts";
+import { History } from "./history.ts";
 import { Recorded, type Progress } from "./message.ts";
 import { type ChatAction, type ChatRoute, findChatRoute } from "./routes.ts";
 import { isForeign } from "./same-origin.ts";
@@ -63,7 +72,8 @@ export function createChatHandler(app: App, options: ChatOptions): (request: Req
     try {
       const { pathname, searchParams } = new URL(request.url);
       const { route, chatId } = findChatRoute(request.method, pathname, api);
-      const place = { chatId, run: searchParams.get("run"), from: searchParams.get("from") };
+      const named = (name: string): string | null => searchParams.get(name);
+      const place = { chatId, run: named("run"), from: named("from"), cursor: named("cursor") };
       return await chat[route.act](request, route, place);
     } catch (error) {
       if (error instanceof Refusal) return refused(error.status, error.reason);
@@ -77,6 +87,7 @@ interface Place {
   readonly chatId: string;
   readonly run: string | null;
   readonly from: string | null;
+  readonly cursor: string | null;
 }
 
 /** Seen when the same messages come with another `metadata`, or with other fields around them. */
@@ -99,33 +110,40 @@ const used = {
 /** The latest runs of a chat, as many as are read to find the calls of a message. */
 const mostRounds = 100;
 
+/** What a page of another origin may ask for: it cannot read the response. */
+const reads: ReadonlySet<string> = new Set(["stream", "read", "list"]);
+
 class Chat {
   readonly #app: App;
   readonly #options: ChatOptions;
+  readonly #journal: JournalOptions;
   readonly #turns: Turns;
+  readonly #history: History;
 
   constructor(app: App, options: ChatOptions) {
     this.#app = app;
     this.#options = options;
-    this.#turns = new Turns(options.journal ?? { app });
+    this.#journal = options.journal ?? { app };
+    this.#turns = new Turns(this.#journal);
+    this.#history = new History(app, this.#turns, options.workflow);
   }
 
   async send(request: Request, { asks }: ChatRoute): Promise<Response> {
-    const input = inputOf(await readBody(request, this.#options.bodyBytes ?? 4 * 1024 * 1024));
-    const { chatId } = input;
+    const asked = askedOf(await readBody(request, this.#options.bodyBytes ?? 4 * 1024 * 1024));
+    const { chatId } = asked.input;
     const verdict = await this.#allowed(request, { type: asks, chatId });
     if (verdict instanceof Response) return verdict;
-    const ask = askOf(input, request.headers.get("idempotency-key"));
-    const { runId, repeated } = await this.#start(input, ask, verdict);
+    const ask = askOf(asked, request.headers.get("idempotency-key"));
+    const { runId, repeated } = await this.#start(asked, ask, verdict);
     const entries = !repeated ? [] : await this.#app.get(runId).entries();
-    return this.#stream(request, runId, new Recorded(entries, input));
+    return this.#stream(request, runId, new Recorded(entries, asked.input));
   }
 
   async watch(request: Request, { asks }: ChatRoute, place: Place): Promise<Response> {
     const verdict = await this.#allowed(request, { type: asks, ...aboutOf(place) });
     if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
-    const entries = runId === null ? [] : await this.#entriesOf(runId, place.chatId);
+    const entries = runId === null ? [] : await this.#history.entriesOf(runId, place.chatId);
     // A client that names the run has a part of the answer, and gets the rest at any time.
     const isThere = place.run === null ? this.#isUnderWay(entries) : entries.length > 0;
     if (runId === null || !isThere) return new Response(null, { status: 204 });
@@ -140,8 +158,35 @@ class Chat {
     const verdict = await this.#allowed(request, { type: asks, ...aboutOf(place) });
     if (verdict instanceof Response) return verdict;
     const runId = await this.#runAt(place);
-    if (runId !== null && (await this.#entriesOf(runId, place.chatId)).length > 0)
+    if (runId !== null && (await this.#history.entriesOf(runId, place.chatId)).length > 0)
       await unlessMissing(this.#app.cancel(runId, { reason: "stopped by its user" }), null);
+    return new Response(null, { status: 204 });
+  }
+
+  async list(request: Request, { asks }: ChatRoute, { cursor }: Place): Promise<Response> {
+    if (cursor !== null && !/^\d{1,9}$/.test(cursor)) throw new Refusal(400);
+    const verdict = await this.#allowed(request, { type: asks });
+    if (verdict instanceof Response) return verdict;
+    const about = { ...verdict, ...(cursor === null ? {} : { cursor }) };
+    const isShown = async (chatId: string): Promise<boolean> =>
+      !((await this.#allowed(request, { type: "read", chatId })) instanceof Response);
+    return Response.json(await pageOf(this.#journal, this.#options.workflow, about, isShown));
+  }
+
+  async read(request: Request, { asks }: ChatRoute, { chatId }: Place): Promise<Response> {
+    const verdict = await this.#allowed(request, { type: asks, chatId });
+    return verdict instanceof Response ? verdict : Response.json(await this.#history.all(chatId));
+  }
+
+  async delete(request: Request, { asks }: ChatRoute, { chatId }: Place): Promise<Response> {
+    const verdict = await this.#allowed(request, { type: asks, chatId });
+    if (verdict instanceof Response) return verdict;
+    // All of them before the first is deleted.
+    for (const runId of await this.#turns.runs(chatId)) {
+      const one = await this.#allowed(request, { type: asks, chatId, runId });
+      if (one instanceof Response) return one;
+    }
+    await deleteChat(this.#app, chatId, { journal: this.#journal });
     return new Response(null, { status: 204 });
   }
 
@@ -150,37 +195,44 @@ class Chat {
   }
 
   async #start(
-    input: ChatInput,
+    { input: sent, isAlone }: Asked,
     ask: Ask,
     { scope }: { readonly scope?: string },
   ): Promise<{ readonly runId: string; readonly repeated: boolean }> {
+    const { workflow } = this.#options;
+    const input = isAlone ? { ...sent, messages: await this.#history.before(sent) } : sent;
+    const { chatId } = input;
     const claims = new Claims(input);
-    const rounds = await this.#roundsOf(input.chatId, claims.messageIds);
+    const rounds = await this.#roundsOf(chatId, claims.messageIds);
     claims.assertMade(rounds);
     const admit = async (id: string): Promise<void> => {
-      for (const call of claims.approved(rounds)) await this.#take(input.chatId, id, call);
+      for (const call of claims.approved(rounds)) await this.#take(chatId, id, call);
     };
-    const { runId, guessed } = await this.#turns.add(ask, (run) => this.#progressOf(run), admit);
+    const begin = (journal: Journal): Promise<void> =>
+      beginChat(this.#journal, input, { workflow, scope, journal });
     const start = async (id: string) => {
       // A repeated request must have the same input, whatever its run and later ones have recorded since.
       const at = rounds.findIndex((round) => round.runId === id);
       const trusted = claims.trusted(at === -1 ? rounds : rounds.slice(0, at));
-      const { repeated } = await this.#app.start(this.#options.workflow, trusted, { id, scope });
+      const earlier = isAlone ? await this.#history.askedBy(id, trusted) : trusted;
+      const { repeated } = await this.#app.start(workflow, earlier, { id, scope });
       return { runId: id, repeated };
     };
+    const { runId, guessed } = await this.#turns.add(ask, (run) => this.#progressOf(run), { admit, begin });
     try {
       return await start(runId);
     } catch (error) {
       if (!DurableError.is(error, "input-mismatch")) throw error;
       if (!guessed) throw new Refusal(409, mismatch);
       // Not a repetition, then.
-      return start((await this.#turns.add(ask, null, admit)).runId);
+      return start((await this.#turns.add(ask, null, { admit, begin })).runId);
     }
   }
 
   /** Lets this run execute an approved call, or refuses the request. */
   async #take(chatId: string, runId: string, { id: name, isUnused }: ApprovedCall): Promise<void> {
-    const unused = async (run: string): Promise<boolean> => isUnused(await this.#entriesOf(run, chatId));
+    const unused = async (run: string): Promise<boolean> =>
+      isUnused(await this.#history.entriesOf(run, chatId));
     if (!(await this.#turns.take({ chatId, runId, name }, unused))) throw new Refusal(409, used);
   }
 
@@ -189,21 +241,12 @@ class Chat {
     if (messageIds.size === 0) return [];
     const runs = (await this.#turns.runs(chatId)).slice(-mostRounds);
     const rounds = runs.map(async (runId): Promise<Round> => {
-      const { messageId, parts } = new Recorded(await this.#entriesOf(runId, chatId));
+      const { messageId, parts } = new Recorded(await this.#history.entriesOf(runId, chatId));
       return { runId, messageId, parts };
     });
     return (await Promise.all(rounds)).filter(
       ({ messageId, parts }) => parts.length > 0 && messageIds.has(messageId),
     );
-  }
-
-  /** What a run recorded, if it is there and of this chat: chats of other workflows may have the same ids. */
-  async #entriesOf(runId: string, chatId: string): Promise<readonly Entry[]> {
-    const entries = await unlessMissing(this.#app.get(runId).entries(), []);
-    const first = entries[0];
-    if (first === undefined || !("workflow" in first) || first.workflow !== this.#options.workflow) return [];
-    const input = first.input as Partial<ChatInput> | null;
-    return (input?.chatId ?? chatId) === chatId ? entries : [];
   }
 
   async #progressOf(runId: string): Promise<Progress> {
@@ -241,7 +284,7 @@ class Chat {
     about: Omit<ChatAction, "workflow">,
   ): Promise<Response | { readonly scope?: string }> {
     // A page of another origin must not act for its visitor.
-    if (about.type !== "stream" && isForeign(request)) return refused(403);
+    if (!reads.has(about.type) && isForeign(request)) return refused(403);
     const { authorize = () => false, workflow } = this.#options;
     const action: ChatAction = { ...about, workflow };
     // Only `true` or a scope allows, whatever an untyped hook returns.
@@ -252,7 +295,7 @@ class Chat {
     if (typeof scope === "string" && scope !== "") return { scope };
     if (verdict !== false)
       this.#app.world.warn(
-        `chat: authorize returned ${kindOf(verdict)} for "${action.type}" of chat ${JSON.stringify(action.chatId)}, so the request was refused. Return true to allow it.`,
+        `chat: authorize returned ${kindOf(verdict)} for "${action.type}"${action.chatId === undefined ? "" : ` of chat ${JSON.stringify(action.chatId)}`}, so the request was refused. Return true to allow it.`,
       );
     return refused(403);
   }

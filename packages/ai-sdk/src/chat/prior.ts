@@ -20,19 +20,20 @@ export function priorParts({ parts }: Message, knowsApprovals: boolean): readonl
     if (type === "text" || type === "reasoning") return textParts(type, fields, index);
     if (type === "dynamic-tool" || type.startsWith("tool-")) return toolParts(type, fields, knowsApprovals);
     if (type.startsWith("data-")) return [picked(type, fields, ["id", "data"])];
-    const names = plain[type];
+    const names = plain.get(type);
     return names === undefined ? [] : [picked(type, fields, names)];
   });
 }
 
-/** Clients refuse fields that a part of the protocol does not have. */
-const plain: Readonly<Record<string, readonly string[]>> = {
-  "source-url": ["sourceId", "url", "title", "providerMetadata"],
-  "source-document": ["sourceId", "mediaType", "title", "filename", "providerMetadata"],
-  file: ["url", "mediaType", "providerMetadata"],
-  "reasoning-file": ["url", "mediaType", "providerMetadata"],
-  custom: ["kind", "providerMetadata"],
-};
+/** The parts that are the same in a stream and in a message. Clients refuse fields that the protocol does not have. */
+export const plain: ReadonlyMap<string, readonly string[]> = new Map([
+  ["source-url", ["sourceId", "url", "title", "providerMetadata"]],
+  ["source-document", ["sourceId", "mediaType", "title", "filename", "providerMetadata"]],
+  ["file", ["url", "mediaType", "providerMetadata"]],
+  ["reasoning-file", ["url", "mediaType", "providerMetadata"]],
+  ["custom", ["kind", "providerMetadata"]],
+  ["steering-message", ["id", "parts"]],
+]);
 
 function picked(type: string, fields: Fields, names: readonly string[]): Part {
   const chosen = names.filter((name) => fields[name] !== undefined && fields[name] !== null);

@@ -11,6 +11,8 @@ export interface ChatTransportOptions {
   readonly headers?: Given<Record<string, string> | Headers> | undefined;
   /** More fields for the body of messages. */
   readonly body?: Given<object> | undefined;
+  /** `last` sends the last message alone, and the server knows what was before it; `all` by default. */
+  readonly sends?: "all" | "last" | undefined;
   readonly credentials?: Given<"include" | "omit" | "same-origin"> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**

@@ -4,29 +4,32 @@
  *     POST {api}                    a message: starts a run, and streams it
  *     GET  {api}/{chatId}/stream    the current answer, from its beginning; 204 when there is none
  *     POST {api}/{chatId}/stop      stops it: closing a connection does not
+ *     GET  {api}                    the chats of the user, and whether each may be read
+ *     GET  {api}/{chatId}/messages  the conversation, and the answers that were replaced
+ *     DELETE {api}/{chatId}         deletes the chat, and each of its runs
  */
 
 import type { Action } from "@durable/core";
 import { Refusal } from "./body.ts";
 
 /**
- * What a request wants to do, for `authorize`: `start` for a message, `stream` to see an answer, and `cancel` to stop it, each
- * with the chat, its workflow, and the run if the request names one.
+ * What a request wants to do, for `authorize`: `start` for a message, `stream` to see an answer, `cancel` to stop it, `read` for the
+ * conversation, and `delete`, each with the chat, its workflow, and the run if there is one; and `list` for the chats of the
+ * user, without a chat.
  */
 export interface ChatAction extends Action {
-  readonly type: "start" | "stream" | "cancel";
-  readonly chatId: string;
+  readonly type: "start" | "stream" | "cancel" | "read" | "list" | "delete";
   readonly workflow: string;
 }
 
 /** One route: the permission that it needs, what the action names, and what it does. */
 export interface ChatRoute {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** Below the path of the chat. */
   readonly path: string;
   readonly asks: ChatAction["type"];
   readonly names: readonly (keyof ChatAction)[];
-  readonly act: "send" | "watch" | "stop";
+  readonly act: "send" | "watch" | "stop" | "list" | "read" | "delete";
 }
 
 const answer = ["workflow", "chatId", "runId"] as const;
@@ -36,6 +39,9 @@ export const chatRoutes: readonly ChatRoute[] = [
   { method: "POST", path: "", asks: "start", names: ["workflow", "chatId"], act: "send" },
   { method: "GET", path: "/{chatId}/stream", asks: "stream", names: answer, act: "watch" },
   { method: "POST", path: "/{chatId}/stop", asks: "cancel", names: answer, act: "stop" },
+  { method: "GET", path: "", asks: "list", names: ["workflow"], act: "list" },
+  { method: "GET", path: "/{chatId}/messages", asks: "read", names: ["workflow", "chatId"], act: "read" },
+  { method: "DELETE", path: "/{chatId}", asks: "delete", names: ["workflow", "chatId"], act: "delete" },
 ];
 
 /** The route of a request, and the chat of its path; "" where the body names it. */
@@ -44,7 +50,7 @@ export function findChatRoute(
   pathname: string,
   api: string,
 ): { readonly route: ChatRoute; readonly chatId: string } {
-  const [, chatId = "", verb = ""] = /^\/([^/]+)(\/[^/]+)$/.exec(below(pathname, api)) ?? [];
+  const [, chatId = "", verb = ""] = /^\/([^/]+)(\/[^/]+)?$/.exec(below(pathname, api)) ?? [];
   const path = chatId === "" ? below(pathname, api) : `/{chatId}${verb}`;
   const found = chatRoutes.filter((route) => route.path === path);
   if (found.length === 0) throw new Refusal(404);

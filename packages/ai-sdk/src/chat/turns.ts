@@ -14,6 +14,7 @@
  */
 
 import { DurableError, Journal, type JournalOptions } from "@durable/core";
+import type { Entry } from "@durable/core/types";
 import { fingerprint } from "@durable/core/storage";
 import type { Ask } from "./asked.ts";
 import type { Progress } from "./message.ts";
@@ -24,6 +25,23 @@ export interface Turn {
   readonly guessed: boolean;
 }
 
+/** What happens before a turn is listed. */
+export interface Beginning {
+  readonly admit: (runId: string) => Promise<void>;
+  readonly begin: (journal: Journal) => Promise<unknown>;
+}
+
+/** What a list of chats shows of one. */
+export interface ChatFacts {
+  readonly title: string;
+  readonly startedAt: number;
+  /** When its last turn was asked for. */
+  readonly updatedAt: number;
+}
+
+/** The key of the first words of a chat in its journal. */
+export const titleKey = "title";
+
 export class Turns {
   readonly #options: JournalOptions;
 
@@ -33,12 +51,12 @@ export class Turns {
 
   /**
    * The run of this request. `progressOf` is asked about earlier runs; without it, a new round begins. `admit` may refuse
-   * a new round, which is then not listed.
+   * a new round, which is then not listed. `begin` is called before the first one of a chat.
    */
   async add(
     ask: Ask,
     progressOf: ((runId: string) => Promise<Progress>) | null,
-    admit: (runId: string) => Promise<void>,
+    { admit, begin }: Beginning,
   ): Promise<Turn> {
     const journal = await this.#open(ask.chatId);
     const known = runsIn(journal);
@@ -53,6 +71,7 @@ export class Turns {
     }
     const runId = keyed ?? (last === undefined ? turn : `${turn}-${rounds.length + 1}`);
     await admit(runId);
+    if (known.length === 0) await begin(journal);
     // Another request may take the number first; then the journal returns that one.
     for (let number = known.length + 1; ; number++)
       if ((await journal.record(`turn ${number}`, () => runId)) === runId) return { runId, guessed: false };
@@ -87,8 +106,24 @@ export class Turns {
     return (await this.runs(chatId)).includes(runId) ? runId : null;
   }
 
+  /** `null` if the chat has no turn, or was deleted. */
+  async facts(chatId: string): Promise<ChatFacts | null> {
+    const entries = (await this.#open(chatId)).entries();
+    const turns = entries.filter((entry) => turnOf(entry) !== null);
+    const first = entries.find((entry) => entry.kind === "step.completed" && entry.key === titleKey);
+    const [turn] = turns;
+    if (turn === undefined) return null;
+    const title = first?.kind === "step.completed" ? String(first.value) : "";
+    return { title, startedAt: turn.at, updatedAt: turns.at(-1)?.at ?? turn.at };
+  }
+
+  /** Removes the list of runs, and what else is kept of the chat. */
+  delete(chatId: string): Promise<void> {
+    return Journal.delete(journalOf(chatId), this.#options);
+  }
+
   #open(chatId: string): Promise<Journal> {
-    return Journal.open(`chat-${fingerprint(chatId)}`, this.#options);
+    return Journal.open(journalOf(chatId), this.#options);
   }
 }
 
@@ -98,12 +133,17 @@ function joins({ kind }: Ask, progress: Progress, isLatest: boolean): boolean {
   return isLatest && (kind === "edit" || progress === "open");
 }
 
+function journalOf(chatId: string): string {
+  return `chat-${fingerprint(chatId)}`;
+}
+
 function runsIn(journal: Journal): string[] {
-  return journal
-    .entries()
-    .flatMap((entry) =>
-      entry.kind === "step.completed" && entry.key.startsWith("turn ") ? [entry.value as string] : [],
-    );
+  return journal.entries().flatMap((entry) => turnOf(entry) ?? []);
+}
+
+/** The run that an entry lists. */
+function turnOf(entry: Entry): string | null {
+  return entry.kind === "step.completed" && entry.key.startsWith("turn ") ? (entry.value as string) : null;
 }
 
 /** Resolves to `otherwise` if there is no such run. */

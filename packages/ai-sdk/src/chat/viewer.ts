@@ -79,9 +79,15 @@ function withPrior({ part, id }: Sent, naming: Naming, { prior = [], metadata }:
   return parts.map((one, index) => ({ part: one, id: index === parts.length - 1 ? id : null }));
 }
 
-function merged(before: unknown, { messageMetadata: now }: Part): unknown {
+/** Metadata with what a part adds to it. */
+export function merged(before: unknown, { messageMetadata: now }: Part): unknown {
   if (now === undefined) return before;
-  return isRecord(before) && isRecord(now) ? { ...before, ...now } : now;
+  if (!isRecord(before) || !isRecord(now)) return now;
+  const both = Object.entries(now).map(([name, messageMetadata]): [string, unknown] => [
+    name,
+    merged(before[name], { type: "", messageMetadata }),
+  ]);
+  return { ...before, ...Object.fromEntries(both) };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

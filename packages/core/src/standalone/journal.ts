@@ -94,22 +94,19 @@ export class Journal {
 
   /** Opens the journal of this id. It is created with its first record. */
   static async open(id: string, options: JournalOptions = {}): Promise<Journal> {
-    assertRunId(id);
-    assertOptions(options, `app ${hostOptions}`, "Journal.open");
-    const { app, ...own } = defined(options);
-    const both = app === undefined ? [] : Object.keys(own);
-    if (both.length > 0)
-      throw new DurableError(
-        "invalid-options",
-        `Journal.open got an app and ${both.join(", ")}. Leave these to the app, or pass no app.`,
-      );
-    const host = app === undefined ? new Host(own, () => null) : hostOf(app);
+    const host = hostFor(id, options, "Journal.open");
     const journals = await host.journals();
     const journal =
       (await RunJournal.open(locatorOf(id), journals)) ?? new RunJournal(locatorOf(id), journals);
     const direct = new Journal(id, host, journal);
     if (direct.#foreign !== null) throw direct.#foreign;
     return direct;
+  }
+
+  /** Removes the journal of this id, if it is there. */
+  static async delete(id: string, options: JournalOptions = {}): Promise<void> {
+    const host = hostFor(id, options, "Journal.delete");
+    await (await host.storage()).delete(locatorOf(id));
   }
 
   /** True when the key has a record, so that `record` would not run its work. */
@@ -332,4 +329,17 @@ export class Journal {
       if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);
     }
   }
+}
+
+function hostFor(id: string, options: JournalOptions, what: string): Host {
+  assertRunId(id);
+  assertOptions(options, `app ${hostOptions}`, what);
+  const { app, ...own } = defined(options);
+  const both = app === undefined ? [] : Object.keys(own);
+  if (both.length > 0)
+    throw new DurableError(
+      "invalid-options",
+      `${what} got an app and ${both.join(", ")}. Leave these to the app, or pass no app.`,
+    );
+  return app === undefined ? new Host(own, () => null) : hostOf(app);
 }
