@@ -130,8 +130,9 @@ class Assembly {
       .find((one) => isTool(one) && one["toolCallId"] === part["toolCallId"]);
     if (event === "input-delta") {
       if (known === undefined) return;
-      known["rawInput"] = `${String(known["rawInput"] ?? "")}${String(part["inputTextDelta"])}`;
-      const input = known["inputEncoding"] === "text" ? known["rawInput"] : parsed(String(known["rawInput"]));
+      const text = `${typeof known["rawInput"] === "string" ? known["rawInput"] : ""}${String(part["inputTextDelta"])}`;
+      known["rawInput"] = text;
+      const input = known["inputEncoding"] === "text" ? text : parsed(text);
       if (input !== undefined) known["input"] = input;
       return;
     }
