@@ -1,4 +1,6 @@
+import type { FileUIPart } from "ai";
 import { useEffect, useRef, useState } from "react";
+import type { Thumb } from "../src/notes.ts";
 import { Composer } from "./composer.tsx";
 import { MessageView } from "./message-view.tsx";
 import { openQuestion } from "./mail-card.tsx";
@@ -7,15 +9,26 @@ import { useDurableChat } from "./use-durable-chat.ts";
 const suggestions = [
   "Why are there two tides a day?",
   "What happens if the server dies now?",
+  "When is high water tomorrow in Cuxhaven?",
   "Send an e-mail to the harbour about tomorrow's tide.",
 ];
 
-export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: () => void }) {
+interface ChatPageProps {
+  readonly id: string;
+  /** Called when the list of chats may have changed. */
+  readonly onTurn: () => void;
+  readonly onList: () => void;
+}
+
+export function ChatPage({ id, onTurn, onList }: ChatPageProps) {
   const chat = useDurableChat(id);
-  const { messages, isBusy, isLoading, sendMessage } = chat;
+  const { messages, isBusy, isLoading, answers, sendMessage } = chat;
   const [stopped, setStopped] = useState(false);
   const [trouble, setTrouble] = useState<string | null>(null);
   useFollow(messages.length);
+  const turn = useRef(onTurn);
+  turn.current = onTurn;
+  useEffect(() => turn.current(), [answers.length]);
 
   const begin = (work: () => Promise<void>): void => {
     setStopped(false);
@@ -23,7 +36,14 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
     chat.forgetLink();
     void work();
   };
-  const send = (text: string): void => begin(() => sendMessage({ text }));
+  const send = (text: string, files: readonly File[] = []): void =>
+    begin(async () => {
+      const parts = await Promise.all(files.map(filePart));
+      await sendMessage({ ...(text === "" ? {} : { text }), files: parts } as Parameters<
+        typeof sendMessage
+      >[0]);
+    });
+  const steering = useSteering(chat, send, setTrouble);
   const stop = async (): Promise<void> => {
     try {
       await chat.stop();
@@ -32,17 +52,19 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
       setTrouble("Not stopped: the server does not respond.");
     }
   };
+  const rate = (runId: string, thumb: Thumb): void =>
+    void chat.rate(runId, thumb).catch(() => setTrouble("Not kept: the server does not respond."));
 
   return (
     <div className="page">
       <header>
+        <button type="button" className="btn menu" aria-label="Chats" onClick={onList}>
+          ☰
+        </button>
         <span className="logo">
           <i />
           durable chat
         </span>
-        <button type="button" className="btn" onClick={onNew}>
-          New chat
-        </button>
       </header>
       <main>
         {messages.length === 0 ? (
@@ -53,21 +75,77 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
               <MessageView
                 key={message.id}
                 message={message}
+                question={messages.slice(0, index).findLast(({ role }) => role === "user")}
                 isLast={index === messages.length - 1}
                 isBusy={isBusy || isLoading}
-                onEdit={(text) => begin(() => sendMessage({ text, messageId: message.id }))}
+                answers={answers}
+                notes={chat.notes}
+                onEdit={(text, files) => begin(() => sendMessage({ text, files, messageId: message.id }))}
                 onRegenerate={() => begin(() => chat.regenerate({ messageId: message.id }))}
+                onRate={rate}
               />
+            ))}
+            {steering.waiting.map((text) => (
+              <li key={text} className="bubble steered">
+                {text}
+              </li>
             ))}
           </ol>
         )}
       </main>
       <footer>
         <StatusLine chat={chat} stopped={stopped} trouble={trouble} />
-        <Composer isBusy={isBusy} isLoading={isLoading} onSend={send} onStop={() => void stop()} />
+        <Composer
+          isBusy={isBusy}
+          isLoading={isLoading}
+          onSend={send}
+          onSteer={steering.say}
+          onStop={() => void stop()}
+        />
       </footer>
     </div>
   );
+}
+
+/** What was said to an answer that is being written, until the answer has it. What comes too late is the next message. */
+function useSteering(
+  { messages, isBusy, isLoading, answers, steer }: ReturnType<typeof useDurableChat>,
+  send: (text: string) => void,
+  setTrouble: (text: string) => void,
+) {
+  const [said, setSaid] = useState<readonly string[]>([]);
+  const taken = (messages.at(-1)?.parts ?? []).flatMap((part) =>
+    part.type === "steering-message" ? part.parts.map((one) => ("text" in one ? one.text : "")) : [],
+  );
+  const waiting = said.filter((text) => !taken.includes(text));
+  const isOver = !isBusy && !isLoading && answers.at(-1)?.state !== "open";
+  const late = waiting.join("\n\n");
+  const sendLate = useRef(send);
+  sendLate.current = send;
+  useEffect(() => {
+    if (!isOver) return;
+    setSaid([]);
+    if (late !== "") sendLate.current(late);
+  }, [isOver, late]);
+  const say = (text: string): void => {
+    setSaid((before) => [...before, text]);
+    // An answer that has just ended does not take it, and it is sent below.
+    void steer(text).catch(() => {
+      setSaid((before) => before.filter((one) => one !== text));
+      setTrouble("Not said: the server does not respond.");
+    });
+  };
+  return { waiting, say };
+}
+
+async function filePart(file: File): Promise<FileUIPart> {
+  const url = await new Promise<string>((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result as string));
+    reader.addEventListener("error", () => reject(new Error(`"${file.name}" cannot be read.`)));
+    reader.readAsDataURL(file);
+  });
+  return { type: "file", mediaType: file.type, filename: file.name, url };
 }
 
 function Welcome({ onPick }: { readonly onPick: (text: string) => void }) {

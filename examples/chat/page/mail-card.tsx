@@ -5,6 +5,7 @@
 
 import type { UIMessage } from "ai";
 import { useState } from "react";
+import { post } from "./server.ts";
 
 type Part = UIMessage["parts"][number];
 type MailPart = Extract<Part, { type: `tool-${string}` }>;
@@ -86,11 +87,7 @@ function Decision({ token }: { readonly token: string }) {
 async function answer(token: string, allowed: boolean): Promise<boolean> {
   for (let delay = 200; ; delay = Math.min(2 * delay, 2_000)) {
     try {
-      const { ok, status } = await fetch(`/api/resume/${token}`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ value: allowed }),
-      });
+      const { ok, status } = await post(`/api/resume/${token}`, { value: allowed });
       if (status < 500) return ok || status === 409;
     } catch {
       // The server is away.

@@ -8,7 +8,7 @@ export interface TransportEvents {
   /** The server responds again. */
   onFound(): void;
   /** A response that streams a run begins; `isNew` if this page asked for the run. */
-  onRun(runId: string, isNew: boolean): Promise<void>;
+  onRun(runId: string, isNew: boolean): void;
 }
 
 export function createTransport(events: TransportEvents): DurableChatTransport {
@@ -22,10 +22,12 @@ export function createTransport(events: TransportEvents): DurableChatTransport {
         throw error;
       });
       const runId = response.headers.get("x-durable-run-id");
-      if (runId !== null) await events.onRun(runId, isNew);
+      if (runId !== null) events.onRun(runId, isNew);
       events.onFound();
       return response;
     },
+    // The server knows what was said before.
+    sends: "last",
     // A page waits for its server for as long as it is open.
     retry: { times: Number.POSITIVE_INFINITY, mostMs: 2_000 },
     // A page that shows another chat does not stop the answer of this one.

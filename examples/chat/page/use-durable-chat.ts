@@ -2,13 +2,15 @@
  * `useChat` with what a durable server adds: answers that go on after a lost connection, other tabs, and a
  * stop that stops the run.
  *
- * D1. The server knows the conversation. A page that is opened, or hears of a turn in another tab, reads the
- *     messages of the chat's last run, and then its answer from the beginning.
+ * D1. The server knows the conversation. A page that is opened, or hears of a turn in another tab, reads it, and then the answer
+ *     that is being written from its beginning.
  */
 
 import { useChat } from "@ai-sdk/react";
-import type { UIMessage } from "ai";
+import type { ChatAnswer } from "@durable/ai-sdk/chat";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { Notes, Thumb } from "../src/notes.ts";
+import { giveThumb, knownOf, steer, type Known } from "./server.ts";
 import { createTransport } from "./transport.ts";
 
 /** The connection to the server: `replayed` after an answer was continued from the journal. */
@@ -20,27 +22,29 @@ export function useDurableChat(id: string) {
   const [isBehind, setBehind] = useState(true);
   /** The server has not said yet whether there is an answer to show. */
   const [isLoading, setLoading] = useState(true);
+  const [answers, setAnswers] = useState<readonly ChatAnswer[]>([]);
+  const [notes, setNotes] = useState<Notes>({});
   /** The run that this page shows. */
   const run = useRef<string | null>(null);
-  const show = useRef<(messages: UIMessage[]) => void>(() => {});
   const tabs = useMemo(() => new BroadcastChannel(`chat ${id}`), [id]);
 
+  const onLost = useCallback(() => setLink("lost"), []);
+  const onFound = useCallback(() => setLink((before) => (before === "lost" ? "replayed" : before)), []);
   const transport = useMemo(
     () =>
       createTransport({
-        onLost: () => setLink("lost"),
+        onLost,
         onFound: () => {
           setLoading(false);
-          setLink((before) => (before === "lost" ? "replayed" : before));
+          onFound();
         },
-        onRun: async (runId, isNew) => {
+        onRun: (runId, isNew) => {
           // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no target
           if (isNew) tabs.postMessage("turn");
-          else if (run.current !== runId) show.current(await messagesOf(runId));
           run.current = runId;
         },
       }),
-    [tabs],
+    [tabs, onLost, onFound],
   );
   const chat = useChat({
     id,
@@ -51,14 +55,15 @@ export function useDurableChat(id: string) {
     onError: (error) => setBehind(error instanceof TypeError),
   });
   const { setMessages, resumeStream, status } = chat;
-  show.current = setMessages;
   const isBusy = status === "submitted" || status === "streaming";
 
   useEffect(() => {
     const note = (): void => setBehind(true);
     // Another device tells no tab of this one.
     const look = async (): Promise<void> => {
-      if (document.visibilityState === "visible" && (await lastRun(id)) !== run.current) note();
+      if (document.visibilityState !== "visible") return;
+      const { answers: known } = await knownOf(id);
+      if (known.at(-1)?.runId !== run.current) note();
     };
     const onVisible = (): void => void look().catch(() => {});
     tabs.addEventListener("message", note);
@@ -68,32 +73,57 @@ export function useDurableChat(id: string) {
       document.removeEventListener("visibilitychange", onVisible);
     };
   }, [tabs, id]);
+
+  const learn = useCallback((known: Pick<Known, "answers" | "notes">): void => {
+    setAnswers(known.answers);
+    setNotes(known.notes);
+  }, []);
   useEffect(() => {
     if (!isBehind || isBusy) return;
     setBehind(false);
     // A message that is sent meanwhile would get its answer twice: from its own response, and from this one.
     setLoading(true);
-    void resumeStream();
-  }, [isBehind, isBusy, resumeStream]);
+    const load = async (): Promise<void> => {
+      const known = await patiently(() => knownOf(id), onLost);
+      onFound();
+      setMessages(known.messages);
+      learn(known);
+      run.current = known.answers.at(-1)?.runId ?? null;
+      await resumeStream();
+    };
+    void load();
+  }, [id, isBehind, isBusy, learn, onFound, onLost, resumeStream, setMessages]);
+  // What an answer cost, and how it ended, is known when it has ended.
+  useEffect(() => {
+    if (isBusy || isLoading) return undefined;
+    let isMine = true;
+    void patiently(() => knownOf(id), onLost).then((known) => {
+      if (isMine) learn(known);
+    });
+    return () => void (isMine = false);
+  }, [id, isBusy, isLoading, learn, onLost]);
 
   /** Ends the run. Closing the connection would not. */
   const stop = useCallback(() => transport.stop(id), [transport, id]);
   /** What the page says about the connection is about the current answer. */
   const forgetLink = useCallback(() => setLink((before) => (before === "replayed" ? "up" : before)), []);
-  return { ...chat, stop, link, isBusy, isLoading, forgetLink };
+  const steerAnswer = useCallback(
+    async (text: string) => run.current !== null && (await steer(run.current, text)),
+    [],
+  );
+  const rate = async (runId: string, thumb: Thumb): Promise<void> =>
+    setNotes(await giveThumb(id, runId, thumb));
+  return { ...chat, stop, link, isBusy, isLoading, forgetLink, answers, notes, rate, steer: steerAnswer };
 }
 
-/** The run of the chat's last turn, without its answer. */
-async function lastRun(chatId: string): Promise<string | null> {
-  const cut = new AbortController();
-  const { headers } = await fetch(`/api/chat/${encodeURIComponent(chatId)}/stream`, { signal: cut.signal });
-  cut.abort();
-  return headers.get("x-durable-run-id");
-}
-
-/** The conversation that a run answers: its input, as the journal has it. */
-async function messagesOf(runId: string): Promise<UIMessage[]> {
-  const response = await fetch(`/api/runs/${encodeURIComponent(runId)}/entries?limit=1`);
-  const { entries } = (await response.json()) as { entries: { input?: { messages: UIMessage[] } }[] };
-  return entries[0]?.input?.messages ?? [];
+/** Tries for as long as the server is away. */
+async function patiently<T>(work: () => Promise<T>, onLost: () => void): Promise<T> {
+  for (let delay = 200; ; delay = Math.min(2 * delay, 2_000)) {
+    try {
+      return await work();
+    } catch {
+      onLost();
+    }
+    await new Promise((resolve) => setTimeout(resolve, delay));
+  }
 }

@@ -3,7 +3,7 @@
  * may move to another process in the middle of a word. Proven in test/kills.test.ts.
  */
 
-import { durableModel } from "@durable/ai-sdk";
+import { durableModel, durableSteering, durableTools } from "@durable/ai-sdk";
 import { chatStream, type ChatInput } from "@durable/ai-sdk/chat";
 import { durable, type Context } from "@durable/core";
 import {
@@ -20,7 +20,10 @@ import type { Mail, Outbox } from "./outbox.ts";
 export const otherWords = "Answer in other words than before.";
 
 const instructions =
-  "You answer questions about the sea in a few short paragraphs of plain text, without Markdown. You can send e-mails with the tool sendEmail: write the whole e-mail and call the tool. The user is asked before it is sent.";
+  "You answer questions about the sea in a few short paragraphs of Markdown. Look tides up with the tool lookUpTides. You can send e-mails with the tool sendEmail: write the whole e-mail and call the tool. The user is asked before it is sent.";
+
+/** The topic of what users say while an answer is written. */
+export const steerTopic = "steer";
 
 export interface AnswerParts {
   readonly model: Exclude<LanguageModel, string>;
@@ -34,12 +37,31 @@ export function createAnswer({ model, outbox }: AnswerParts) {
       instructions: trigger === "regenerate-message" ? `${instructions} ${otherWords}` : instructions,
       // An e-mail that was neither allowed nor denied before the user went on is not shown to the model.
       messages: await convertToModelMessages(messages as UIMessage[], { ignoreIncompleteToolCalls: true }),
-      tools: { sendEmail: sendEmail(ctx, outbox) },
-      stopWhen: isStepCount(5),
+      tools: { ...durableTools(ctx, { lookUpTides }), sendEmail: sendEmail(ctx, outbox) },
+      stopWhen: isStepCount(8),
+      ...(await durableSteering(ctx, steerTopic)),
     });
-    await chatStream(ctx, result.toUIMessageStream());
+    await chatStream(ctx, result.toUIMessageStream({ sendReasoning: true, sendSources: true }));
   });
 }
+
+export interface Tides {
+  readonly harbour: string;
+  readonly tides: readonly { readonly at: string; readonly height: number }[];
+}
+
+/** In place of a service with tides: a call that is recorded, so that it is made once. */
+const lookUpTides = tool({
+  description: "The times and heights of high water in a harbour tomorrow.",
+  inputSchema: z.object({ harbour: z.string() }),
+  execute: ({ harbour }): Tides => ({
+    harbour,
+    tides: [
+      { at: "06:40", height: 3.1 },
+      { at: "19:05", height: 2.9 },
+    ],
+  }),
+});
 
 /** What the page sees of a call: the open question with the token that answers it, then the decision. */
 export type MailState =

@@ -1,7 +1,7 @@
 /** The answers of the offline model. They depend only on the conversation. Proven in test/script.test.ts. */
 
 import type { Reply, Script } from "example-llm";
-import { otherWords } from "./answer.ts";
+import { otherWords, type Tides } from "./answer.ts";
 
 type Prompt = Parameters<Script>[0];
 
@@ -28,6 +28,9 @@ const topics: readonly Topic[] = [
   },
 ];
 
+/** Asked for the tides of a harbour, the model thinks, looks them up, and answers with all that the page can show. */
+const about = /\bhigh water\b.*\bin (\w+)/i;
+
 const fallback: Topic["answers"] = [
   "I am a script, so I know only a little: ask me why there are two tides a day, what happens when the server dies, or ask me to send an e-mail.\n\nWhatever you ask, the answer arrives word by word, as a real model would write it. Each word is recorded first and shown afterwards. You can stop this answer, edit your question, or ask for another answer, and open the same chat in a second tab.\n\nWith the key of a provider in the environment, a real model answers here instead of me.",
   "There is no model behind this answer, only a script with three subjects: the tides, a server that dies, and e-mails that need your permission.\n\nThe page does not know that. It shows the words as they come in, and it would do the same with a real model. Press Stop in the middle of a sentence, change your question, or open this address in another tab, and see what happens.\n\nSet the key of a provider before you start the server, and a real model takes over.",
@@ -37,7 +40,12 @@ const fallback: Topic["answers"] = [
 export function scriptOf({ usesOtherWords = false } = {}): Script {
   return (prompt) => {
     const question = lastQuestion(prompt);
+    const files = attachments(prompt);
+    if (files.length > 0)
+      return { text: `I see ${files.join(" and ")}, but I am a script and cannot look inside.` };
     if (/\be-?mails?\b/i.test(question)) return mailReply(prompt, question);
+    const [, harbour] = about.exec(question) ?? [];
+    if (harbour !== undefined) return tidesReply(prompt, harbour);
     const { answers } = topics.find(({ about }) => about.test(question)) ?? { answers: fallback };
     return { text: answers[usesOtherWords || wantsOtherWords(prompt) ? 1 : 0] };
   };
@@ -57,6 +65,48 @@ function mailReply(prompt: Prompt, question: string): Reply {
   };
 }
 
+function tidesReply(prompt: Prompt, harbour: string): Reply {
+  const table = resultOf(prompt) as Tides | null;
+  if (table === null)
+    return {
+      reasoning: `The user wants the tides of ${harbour}. They depend on the day, so I should not answer from memory: the tool lookUpTides has them.`,
+      text: "Let me look that up.",
+      calls: [{ tool: "lookUpTides", input: { harbour } }],
+    };
+  const rows = table.tides.map(({ at, height }) => `| ${at} | **${height} m** |`).join("\n");
+  return {
+    text: `Here are the tides of **${harbour}**:
+
+| High water | Height |
+|---|---|
+${rows}
+
+Two things to know:
+
+1. The time between two tides is about 12 hours and 25 minutes.
+2. Wind from the sea can add up to a metre, see the [tide tables](https://example.org/tides).
+
+To work with them in a program:
+
+\`\`\`ts
+// The next high water, from the one before.
+const next = (last: Date): Date => new Date(last.getTime() + 745 * 60_000);
+console.log(next(new Date("2026-11-19T${table.tides[0]?.at ?? "06:40"}Z")));
+\`\`\``,
+    sources: [
+      { url: "https://example.org/tides", title: "Tide tables" },
+      { url: "https://example.org/moon", title: "How the Moon pulls" },
+    ],
+  };
+}
+
+/** Names of the files of the last question. */
+function attachments(prompt: Prompt): string[] {
+  const message = prompt.findLast(({ role }) => role === "user");
+  if (message?.role !== "user") return [];
+  return message.content.flatMap((part) => (part.type === "file" ? [part.filename ?? "a file"] : []));
+}
+
 function lastQuestion(prompt: Prompt): string {
   const message = prompt.findLast(({ role }) => role === "user");
   if (message?.role !== "user") return "";
@@ -65,12 +115,17 @@ function lastQuestion(prompt: Prompt): string {
 
 /** What became of the e-mail of this question; `null` if there is none yet. */
 function decision(prompt: Prompt): string | null {
+  const result = resultOf(prompt) as { readonly status?: string } | null;
+  return result === null ? null : (result.status ?? "");
+}
+
+/** What the tool of this question returned; `null` if there is none yet. */
+function resultOf(prompt: Prompt): unknown {
   const asked = prompt.findLastIndex(({ role }) => role === "user");
   for (const message of prompt.slice(asked)) {
     if (message.role !== "tool") continue;
     for (const part of message.content)
-      if (part.type === "tool-result" && part.output.type === "json")
-        return (part.output.value as { readonly status?: string }).status ?? "";
+      if (part.type === "tool-result" && part.output.type === "json") return part.output.value;
   }
   return null;
 }

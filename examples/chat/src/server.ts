@@ -8,7 +8,8 @@ import { SqliteStorage } from "@durable/core/sqlite";
 import { createHandler } from "@durable/http";
 import { serve } from "@durable/http/node";
 import { chooseModel, paceOf, type Environment, type Terminal } from "example-llm";
-import { createAnswer } from "./answer.ts";
+import { createAnswer, steerTopic } from "./answer.ts";
+import { deleteThumbs, notesHandler } from "./notes.ts";
 import { folderOutbox } from "./outbox.ts";
 import { buildPage, pageHandler } from "./page-files.ts";
 import { scriptOf } from "./script.ts";
@@ -26,6 +27,9 @@ export interface Config {
   readonly shownFolder: string;
 }
 
+/** Dollars for a million tokens: add the model that you use. Those of the offline model are made up. */
+const prices = { scripted: { input: 1, output: 5 } };
+
 /** The offline model writes slowly enough for a person to kill the server in between. */
 const slowness = 3;
 
@@ -36,25 +40,29 @@ export async function openServer(config: Config, env: Environment, out: Terminal
   mkdirSync(config.folder, { recursive: true, mode: 0o700 });
   const storage = new SqliteStorage(join(config.folder, "journal.db"));
   const outbox = folderOutbox(join(config.folder, "outbox"), env["DEMO_EFFECTS"]);
-  const app = createApp({ storage, workflows: [createAnswer({ model, outbox })] });
+  const app = createApp({ storage, workflows: [createAnswer({ model, outbox })], prices });
 
-  const chat = createChatHandler(app, {
-    workflow: "answer",
-    journal: { storage },
-    authorize: isAddressedHere,
-    // The last answer of a chat is always sent again, so a page that is opened later gets it from the journal.
-    grace: "100 years",
-  });
-  // The page reads the conversation of a run here, and answers open questions by their token.
+  const chat = createChatHandler(app, { workflow: "answer", authorize: isAddressedHere });
+  // The page answers open questions by their token, and steers an answer by a message to its run.
   const runs = createHandler(app, {
     basePath: "/api",
-    authorize: (request, { type }) => type === "read" && isAddressedHere(request),
+    authorize: (request, { type, topic }) =>
+      type === "send" && topic === steerTopic && isAddressedHere(request),
   });
+  const notes = notesHandler(app, isAddressedHere);
+  const deleted = async (request: Request): Promise<Response> => {
+    const response = await chat(request);
+    const [, chatId] = /^\/api\/chat\/([^/]+)$/.exec(new URL(request.url).pathname) ?? [];
+    if (response.ok && chatId !== undefined) await deleteThumbs(app, decodeURIComponent(chatId));
+    return response;
+  };
   if (await buildPage()) out.line("The page is built.");
   const page = pageHandler();
   const server = await serve(
     (request) => {
       const { pathname } = new URL(request.url);
+      if (pathname.startsWith("/api/notes/")) return notes(request);
+      if (request.method === "DELETE") return deleted(request);
       if (pathname === "/api/chat" || pathname.startsWith("/api/chat/")) return chat(request);
       return pathname.startsWith("/api/") ? runs(request) : page(request);
     },

@@ -1,10 +1,16 @@
 /** Markdown in the page: what it looks like, and that nothing which a model writes becomes part of the page. */
 
-import { createElement } from "react";
+import { createElement, type FunctionComponent } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
-import { Markdown } from "../page/markdown/markdown.tsx";
-import { SafeLink } from "../page/markdown/inline.tsx";
+
+/** The page has the types of a browser, which tests do not have. */
+const from = async <Props extends object>(file: string, name: string): Promise<FunctionComponent<Props>> => {
+  const module = (await import(new URL(`../page/markdown/${file}`, import.meta.url).href)) as object;
+  return (module as Record<string, FunctionComponent<Props>>)[name] as FunctionComponent<Props>;
+};
+const Markdown = await from<{ text: string }>("markdown.tsx", "Markdown");
+const SafeLink = await from<{ url: string; children: string }>("inline.tsx", "SafeLink");
 
 const html = (text: string): string => renderToStaticMarkup(createElement(Markdown, { text }));
 const link = (url: string, text: string): string =>

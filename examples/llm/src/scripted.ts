@@ -15,9 +15,11 @@ import type {
 import { wait } from "./pace.ts";
 import { turnOf } from "./prompt.ts";
 
-/** One turn: text, tool calls, or both. */
+/** One turn: text, tool calls, or both, after what the model thinks, and with what it has read. */
 export interface Reply {
+  readonly reasoning?: string;
   readonly text?: string;
+  readonly sources?: readonly { readonly url: string; readonly title: string }[];
   readonly calls?: readonly { readonly tool: string; readonly input: unknown }[];
 }
 
@@ -54,14 +56,19 @@ interface Answer {
 }
 
 function answer(script: Script, prompt: LanguageModelV4Prompt): Answer {
-  const { text = "", calls = [] } = script(prompt);
+  const { reasoning = "", text = "", sources = [], calls = [] } = script(prompt);
   const turn = turnOf(prompt);
-  const content: LanguageModelV4Content[] = text === "" ? [] : [{ type: "text", text }];
+  const content: LanguageModelV4Content[] = reasoning === "" ? [] : [{ type: "reasoning", text: reasoning }];
+  if (text !== "") content.push({ type: "text", text });
+  sources.forEach((source, index) => {
+    content.push({ type: "source", sourceType: "url", id: `source-${turn}-${index + 1}`, ...source });
+  });
   calls.forEach(({ tool, input }, index) => {
     const toolCallId = `call-${turn}-${index + 1}`;
     content.push({ type: "tool-call", toolCallId, toolName: tool, input: JSON.stringify(input) });
   });
   const tokens = content.reduce((sum, part) => sum + pieces(textOf(part)).length, 0);
+  const thought = pieces(reasoning).length;
   const read = Math.ceil(JSON.stringify(prompt).length / 4);
   return {
     id: `scripted-${turn}`,
@@ -69,14 +76,14 @@ function answer(script: Script, prompt: LanguageModelV4Prompt): Answer {
     finishReason: { unified: calls.length === 0 ? "stop" : "tool-calls", raw: undefined },
     usage: {
       inputTokens: { total: read, noCache: read, cacheRead: 0, cacheWrite: 0 },
-      outputTokens: { total: tokens, text: tokens, reasoning: 0 },
+      outputTokens: { total: tokens, text: tokens - thought, reasoning: thought },
     },
     tokens,
   };
 }
 
 function textOf(part: LanguageModelV4Content): string {
-  if (part.type === "text") return part.text;
+  if (part.type === "text" || part.type === "reasoning") return part.text;
   return part.type === "tool-call" ? part.input : "";
 }
 
@@ -96,7 +103,7 @@ function stream(
     async pull(controller) {
       const { value: part, done } = parts.next();
       if (done === true) return controller.close();
-      const paced = part.type === "text-delta" || part.type === "tool-input-delta";
+      const paced = part.type.endsWith("-delta");
       if (paced) await wait(pace * (first ? firstTokenMs + perTokenMs : perTokenMs), abortSignal);
       if (paced) first = false;
       controller.enqueue(part);
@@ -108,10 +115,12 @@ function* partsOf({ id, content, finishReason, usage }: Answer): Generator<Langu
   yield { type: "stream-start", warnings: [] };
   yield { type: "response-metadata", id, modelId: "scripted" };
   for (const part of content) {
-    if (part.type === "text") {
-      yield { type: "text-start", id };
-      for (const delta of pieces(part.text)) yield { type: "text-delta", id, delta };
-      yield { type: "text-end", id };
+    if (part.type === "text" || part.type === "reasoning") {
+      yield { type: `${part.type}-start`, id };
+      for (const delta of pieces(part.text)) yield { type: `${part.type}-delta`, id, delta };
+      yield { type: `${part.type}-end`, id };
+    } else if (part.type === "source") {
+      yield part;
     } else if (part.type === "tool-call") {
       yield { type: "tool-input-start", id: part.toolCallId, toolName: part.toolName };
       for (const delta of pieces(part.input)) yield { type: "tool-input-delta", id: part.toolCallId, delta };

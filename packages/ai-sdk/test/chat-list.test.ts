@@ -50,7 +50,7 @@ const child = durable("child", (ctx: Context) => ctx.suspend("never"));
 
 interface LabParts {
   readonly storage: Storage;
-  readonly encryption?: Encryption;
+  readonly encryption?: NonNullable<AppOptions["encryption"]>;
   readonly refuses?: (action: ChatAction) => boolean;
 }
 

@@ -73,7 +73,7 @@ export class Visitor {
             const text = document.querySelector(".message.assistant > .text")?.textContent ?? "";
             if (text.split(/\s+/).length <= most) return;
             watcher.disconnect();
-            document.querySelector<HTMLButtonElement>(".composer button")?.click();
+            document.querySelector<HTMLButtonElement>(".composer .stop")?.click();
             resolve();
           };
           const watcher = new MutationObserver(look);
@@ -114,15 +114,16 @@ export class Visitor {
 
   /** The conversation as the page shows it: one text for each message. */
   async conversation(): Promise<string[]> {
-    return this.page
-      .locator(".message")
-      .evaluateAll((messages) =>
-        messages.map((message) =>
-          [...message.querySelectorAll(":scope > .text, :scope > .bubble, :scope > .mail .st")]
-            .map((one) => one.textContent)
-            .join("\n"),
-        ),
-      );
+    return this.page.locator(".message").evaluateAll((messages) =>
+      messages.map((message) =>
+        [...message.querySelectorAll(":scope > .text, :scope > .bubble, :scope > .mail .st")]
+          .map((one) =>
+            (one.matches(".text") ? [...one.children] : [one]).map(({ textContent }) => textContent),
+          )
+          .map((blocks) => blocks.join("\n\n"))
+          .join("\n"),
+      ),
+    );
   }
 
   /** True if the page was never loaded again. */
