@@ -11,6 +11,7 @@
 
 import { DurableError } from "@durable/core";
 import type { QueryConfig, QueryResult, QueryResultRow } from "pg";
+import { Connections } from "./connections.ts";
 import { isCollision, isUnknownName, named as coded } from "./errors.ts";
 import { migrate } from "./migrate.ts";
 import type { Settings } from "./settings.ts";
@@ -19,6 +20,7 @@ const collisionTries = 10;
 
 export class Database {
   readonly settings: Settings;
+  readonly #connections: Connections;
   #ready: Promise<void> | null = null;
   #isReady = false;
   /** True when commits of this role do not wait for the disk, unless they ask for it. */
@@ -30,6 +32,7 @@ export class Database {
 
   constructor(settings: Settings) {
     this.settings = settings;
+    this.#connections = new Connections(settings);
     this.#hasNames = settings.prepare;
   }
 
@@ -72,7 +75,7 @@ export class Database {
     if (!this.#isReady) await this.prepare();
     for (let tries = 1; ; tries++) {
       try {
-        return await this.settings.pool.query<Row>(statement);
+        return await this.#connections.query<Row>(statement);
       } catch (error) {
         if (!isCollision(error) || tries >= collisionTries) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * tries));
@@ -100,6 +103,7 @@ export class Database {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#underWay);
+    this.#connections.close();
     if (this.settings.ownsPool) await this.settings.pool.end();
   }
 

@@ -15,12 +15,38 @@ const denied: Named = [
 ];
 const damaged: Named = ["corrupt", "the server found damaged pages; restore it from a backup"];
 
+/** Errors of the client or the network while a connection is opened, when nothing can have been written. */
+const unopened: readonly (readonly [RegExp, ...Named])[] = [
+  [
+    /does not support SSL/i,
+    "storage-failed",
+    "the server does not use TLS; remove sslmode from the address, or turn TLS on at the server",
+  ],
+  [
+    /certificate|self-signed|SSL|TLS|EPROTO/i,
+    "storage-failed",
+    "no connection with TLS could be made; check sslmode and the certificates",
+  ],
+  [/ENOTFOUND/, "storage-failed", "the name of its host is unknown; check the host in the address"],
+  [
+    /ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/,
+    "storage-busy",
+    "no server accepts connections there, so nothing was written; check host and port, or wait until the server has started",
+  ],
+  [
+    /timeout exceeded when trying to connect|due to connection timeout/,
+    "storage-busy",
+    "no connection could be had in time, so nothing was written; the server is away, or the connections are too few",
+  ],
+];
+
 /** By SQLSTATE, or by its class (the first two characters). */
 const names: Readonly<Record<string, Named>> = {
   "08": unreachable,
   "57": busy,
   "53": busy,
   "40": busy,
+  "57014": ["storage-busy", "the server ended a statement that took too long; nothing of it was written"],
   "53100": ["storage-full", "the disk of the server is full; free some space, so that the runs can continue"],
   "55P03": busy,
   "25006": ["storage-readonly", "the server is a replica, or its transactions are read-only"],
@@ -62,14 +88,20 @@ export function isOwnFault(error: unknown): boolean {
   return state !== null && !/^(?:08|25|28|40|42501|53|55|57|58|XX)/.test(state);
 }
 
+function lost(message: string): Named {
+  const [, ...found] = unopened.find(([pattern]) => pattern.test(message)) ?? [null, ...unreachable];
+  return found;
+}
+
 /** A `DurableError` for anything that was thrown; a `DurableError` is returned unchanged. */
 export function named(error: unknown, place: string): DurableError {
   if (DurableError.is(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const { message = "", code: reason = "" } = Object(error) as { message?: string; code?: string };
+  const text = message || reason || String(error);
   const state = stateOf(error);
-  const failed: Named = state === null ? unreachable : ["storage-failed", "a statement failed"];
+  const failed: Named = state === null ? lost(`${reason} ${text}`) : ["storage-failed", "a statement failed"];
   const [code, why] = names[state ?? ""] ?? names[state?.slice(0, 2) ?? ""] ?? failed;
-  return new DurableError(code, `The journals in ${place} cannot be used: ${why} (${message}).`, {
+  return new DurableError(code, `The journals in ${place} cannot be used: ${why} (${text}).`, {
     cause: error,
   });
 }

@@ -12,7 +12,8 @@
  */
 
 import { DurableError } from "@durable/core";
-import type { Pool, PoolClient } from "pg";
+import type { PoolClient, QueryResult, QueryResultRow } from "pg";
+import { Connections } from "./connections.ts";
 import { named, stateOf } from "./errors.ts";
 import type { Settings } from "./settings.ts";
 import { appendFunctions } from "./sql/append.ts";
@@ -51,7 +52,10 @@ export const steps: readonly Step[] = [(schema) => parts.map((text) => text(sche
 /** The version of a schema that has all steps. */
 export const versionOf = (all: readonly Step[]): number => firstVersion - 1 + all.length;
 
-type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;
+type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate" | "timeoutMs">;
+
+/** Sends a statement: on any connection and with a time limit, or on that of the migration. */
+type Ask = <Row extends QueryResultRow>(text: string, values?: unknown[]) => Promise<QueryResult<Row>>;
 
 /** Brings the schema to the newest version; does nothing when it has it. Returns what it saw of the role. */
 export async function migrate(
@@ -59,7 +63,12 @@ export async function migrate(
   all: readonly Step[] = steps,
   grantTo: readonly string[] = [],
 ): Promise<{ readonly isAsync: boolean }> {
-  const { version, isAsync } = await stateOfSchema(place.pool, place, all);
+  const connections = new Connections(place);
+  const { version, isAsync } = await stateOfSchema(
+    (text, values) => connections.query({ text, ...(values && { values }) }),
+    place,
+    all,
+  ).finally(() => connections.close());
   if (version === versionOf(all) && grantTo.length === 0) return { isAsync };
   if (!place.migrate)
     throw new DurableError(
@@ -110,11 +119,14 @@ async function migrateWith(
   grantTo: readonly string[],
 ): Promise<void> {
   const { schema, quoted } = place;
+  const ask: Ask = (text, values) => client.query(text, values);
   await client.query("BEGIN");
-  let { version } = await stateOfSchema(client, place, all);
+  // Steps on large tables take their time, and locks are waited for below.
+  await client.query("SET LOCAL statement_timeout = 0");
+  let { version } = await stateOfSchema(ask, place, all);
   if (version > 0) {
     await client.query(`SELECT FROM ${quoted}.durable_version FOR UPDATE`);
-    ({ version } = await stateOfSchema(client, place, all));
+    ({ version } = await stateOfSchema(ask, place, all));
   }
   if (version === 0) {
     const { rows } = await client.query<{ present: boolean; other: boolean; encoding: string }>(
@@ -149,19 +161,17 @@ const hasTable = (schema: string, table: string): string =>
 
 /** The version of the schema; 0 when there is none. Refuses one that is newer than this build, or not ours. */
 async function stateOfSchema(
-  client: Pool | PoolClient,
+  ask: Ask,
   { schema, quoted, place }: Place,
   all: readonly Step[],
 ): Promise<{ readonly version: number; readonly isAsync: boolean }> {
-  const { rows } = await client
-    .query<{ mine: boolean; replica: boolean; isolation: string; async: boolean }>(
-      `SELECT pg_is_in_recovery() AS replica, ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation,
+  const { rows } = await ask<{ mine: boolean; replica: boolean; isolation: string; async: boolean }>(
+    `SELECT pg_is_in_recovery() AS replica, ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation,
          current_setting('synchronous_commit') = 'off' AS async`,
-      [schema],
-    )
-    .catch((error: unknown) => {
-      throw named(error, place);
-    });
+    [schema],
+  ).catch((error: unknown) => {
+    throw named(error, place);
+  });
   const { mine, replica, isolation, async: isAsync = true } = rows[0] ?? {};
   if (replica === true)
     throw new DurableError(
@@ -174,8 +184,7 @@ async function stateOfSchema(
       `The default transaction isolation of ${place} is "${isolation}". Set it to "read committed" for the role of this storage: ALTER ROLE ... SET default_transaction_isolation = 'read committed'.`,
     );
   if (mine !== true) return { version: 0, isAsync };
-  const version = await client
-    .query<{ version: number }>(`SELECT version FROM ${quoted}.durable_version`)
+  const version = await ask<{ version: number }>(`SELECT version FROM ${quoted}.durable_version`)
     .then((reply) => reply.rows[0]?.version ?? 0)
     .catch((error: unknown) => {
       throw stateOf(error) === "42P01" ? error : named(error, place);

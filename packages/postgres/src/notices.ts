@@ -7,9 +7,11 @@
  *     under its lease sends none.
  * notices.3. Listening has a connection of its own. It counts as working only after a notification that was sent through
  *     the pool has arrived on it, because a transaction pooler accepts LISTEN and delivers nothing.
+ * notices.4. A connection that was silent since the last beat is asked for a reply. One that gives none in time is replaced.
  */
 
 import { Client, escapeIdentifier, type ClientConfig } from "pg";
+import { closeNow } from "./connections.ts";
 import type { Database } from "./database.ts";
 
 /** A journal has grown to a length, or a run of a workflow may be due. */
@@ -37,6 +39,9 @@ export class Notices {
   #closed = false;
   #pauseMs = shortestPause;
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #beats: ReturnType<typeof setInterval> | null = null;
+  /** Something has arrived since the last beat. */
+  #isFresh = true;
   #heard: () => void = () => {};
   /** True while notifications of other processes arrive. */
   live = false;
@@ -82,8 +87,9 @@ export class Notices {
   }
 
   async #connect(): Promise<void> {
-    const { pool, channel } = this.#database.settings;
-    const client = new Client({ ...configOf(pool.options), keepAlive: true });
+    const { pool, channel, timeoutMs, pollMs } = this.#database.settings;
+    const given = { keepAlive: true, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
+    const client = new Client({ ...configOf(pool.options), ...given });
     this.#client = client;
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
@@ -96,6 +102,8 @@ export class Notices {
       (client as unknown as { unref(): void }).unref();
       this.live = true;
       this.#pauseMs = shortestPause;
+      this.#beats = setInterval(() => this.#beat(client), pollMs);
+      this.#beats.unref();
       this.#events.missed();
     } catch {
       this.#lost(client);
@@ -118,7 +126,18 @@ export class Notices {
     }
   }
 
+  #beat(client: Client): void {
+    const wasFresh = this.#isFresh;
+    this.#isFresh = false;
+    if (!wasFresh)
+      client.query("SELECT").then(
+        () => void (this.#isFresh = true),
+        () => this.#lost(client),
+      );
+  }
+
   #receive(payload: string): void {
+    this.#isFresh = true;
     if (payload === "*") return this.#events.missed();
     let read: unknown;
     try {
@@ -137,15 +156,22 @@ export class Notices {
     if (this.#client !== client) return;
     this.#client = null;
     this.live = false;
-    client.end().catch(() => {});
+    this.#stopBeats();
+    closeNow(client);
     if (this.#closed) return;
     this.#timer = setTimeout(() => void this.#connect(), this.#pauseMs * (0.5 + Math.random() / 2));
     this.#timer.unref();
     this.#pauseMs = Math.min(this.#pauseMs * 2, longestPause);
   }
 
+  #stopBeats(): void {
+    if (this.#beats !== null) clearInterval(this.#beats);
+    this.#beats = null;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    this.#stopBeats();
     if (this.#timer !== null) clearTimeout(this.#timer);
     const client = this.#client;
     this.#client = null;

@@ -1,5 +1,7 @@
 /** The options of the storage, without the types of `pg` (settings.ts has them). */
 
+import type { Duration } from "@durable/core";
+
 /** A `Pool` of `pg`. Declared here, so that a program without `@types/pg` compiles. */
 export interface PostgresPool {
   readonly options: object;
@@ -18,6 +20,16 @@ export interface PostgresOptions {
   readonly schema?: string | undefined;
   /** The most connections that a pool made from `url` opens; 10 by default. One more listens for notifications. */
   readonly connections?: number | undefined;
+  /**
+   * How long a statement, and a new connection of a pool made from `url`, may take; 15 s by default. Then the connection is
+   * closed and the call fails as `storage-busy`.
+   */
+  readonly timeout?: Duration | undefined;
+  /**
+   * How often a process that waits asks the database although no notification has arrived; 5 s by default. Raise it, with
+   * `idleInterval` of the worker, where an idle database is to sleep.
+   */
+  readonly poll?: Duration | undefined;
   /** False when the tables are made by `PostgresStorage.migrate`, with another role; true by default. */
   readonly migrate?: boolean | undefined;
   /** False to poll instead of listening for notifications; true by default. Without notifications it polls in any case. */

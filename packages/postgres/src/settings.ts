@@ -1,8 +1,9 @@
 /** The options of the storage, checked and with everything filled in. */
 
 import { DurableError } from "@durable/core";
-import { assertOptions } from "@durable/core/storage";
+import { assertOptions, toMs } from "@durable/core/storage";
 import { escapeIdentifier, Pool, type PoolConfig } from "pg";
+import { serverLimitOf } from "./connections.ts";
 import type { MigrateOptions, PostgresOptions } from "./options.ts";
 
 /** Options with everything filled in. */
@@ -16,6 +17,10 @@ export interface Settings {
   readonly channel: string;
   /** The database and the schema, without user and password, for messages. */
   readonly place: string;
+  /** How long a statement may take. */
+  readonly timeoutMs: number;
+  /** How often to ask without a sign, while notifications arrive. */
+  readonly pollMs: number;
   readonly migrate: boolean;
   readonly listen: boolean;
   readonly prepare: boolean;
@@ -34,6 +39,8 @@ export function settingsOf(given: string | PostgresOptions): Settings {
     quoted: escapeIdentifier(schema),
     channel: `${schema}:runs`,
     place: placeOf(pool, schema),
+    timeoutMs: timeoutOf(options),
+    pollMs: toMs(options.poll ?? "5s", "poll of PostgresStorage"),
     migrate: options.migrate ?? true,
     listen: options.listen ?? true,
     prepare: options.prepare ?? true,
@@ -46,7 +53,11 @@ function refuse(why: string, what = "PostgresStorage"): never {
 }
 
 function check(options: PostgresOptions): void {
-  assertOptions(options, "url pool schema connections migrate listen prepare now", "PostgresStorage");
+  assertOptions(
+    options,
+    "url pool schema connections timeout poll migrate listen prepare now",
+    "PostgresStorage",
+  );
   const { url, pool, schema = "durable", connections = 10 } = options;
   if ((url === undefined) === (pool === undefined)) refuse("needs either `url` or `pool`");
   if (url !== undefined && !/^postgres(?:ql)?:\/\//.test(url))
@@ -55,6 +66,11 @@ function check(options: PostgresOptions): void {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,39}$/.test(schema))
     refuse(`got the schema ${JSON.stringify(schema)}. Use at most 40 letters, digits and underscores`);
   if (!Number.isInteger(connections) || connections < 1) refuse("needs at least 1 connection");
+  if (timeoutOf(options) < 1) refuse("needs a `timeout` of at least 1 ms");
+}
+
+function timeoutOf({ timeout = "15s" }: PostgresOptions): number {
+  return toMs(timeout, "timeout of PostgresStorage");
 }
 
 /** The roles that a migration grants rights to. */
@@ -70,13 +86,17 @@ export function rolesOf(options: MigrateOptions): readonly string[] {
 }
 
 /** A pool that gives up a connection that does not answer, and does not keep the process alive when it is idle. */
-function openPool({ url, connections = 10 }: PostgresOptions): Pool {
+function openPool(options: PostgresOptions): Pool {
+  const { url, connections = 10 } = options;
+  const timeoutMs = timeoutOf(options);
   const config: PoolConfig = {
     connectionString: url,
     max: connections,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: timeoutMs,
+    statement_timeout: serverLimitOf(timeoutMs),
     idleTimeoutMillis: 30_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     application_name: "durable",
     allowExitOnIdle: true,
   };

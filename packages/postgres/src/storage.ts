@@ -50,8 +50,8 @@ import { Watch } from "./watch.ts";
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
 const flights = 2;
 
-/** How long a worker waits without a sign, when notifications arrive and when they do not. */
-const [listeningPollMs, blindPollMs] = [5_000, 500];
+/** How long a worker waits without a sign, when no notifications arrive. */
+const blindPollMs = 500;
 
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
@@ -91,7 +91,7 @@ export class PostgresStorage implements Storage {
       dueIn: (of) => this.#dueIn(of),
       haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
-      pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
+      pollMs: () => (this.#notices.live ? settings.pollMs : blindPollMs) * (0.75 + Math.random() / 2),
     });
     this.#notices = new Notices(this.#database, {
       noticed: (notice) => this.#noticed(notice),
