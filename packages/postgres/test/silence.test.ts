@@ -111,6 +111,55 @@ describe("connections that go silent", () => {
   });
 });
 
+test("backends that are terminated again and again: all runs are done soon after it, each step once or twice", async () => {
+  const place = openSchema();
+  onTestFinished(() => place.close());
+  const attackMs = inject("full") ? 24_000 : 2_000;
+  const bodies = new Map<string, number>();
+  const short = durable("short", async (ctx, n: number) => {
+    for (let i = 0; i < 5; i++)
+      await ctx.step(`s${i}`, () => {
+        const key = `${n}/${i}`;
+        bodies.set(key, (bodies.get(key) ?? 0) + 1);
+      });
+    return n;
+  });
+  const logger = { ...console, warn: () => {} };
+  const secret = "a secret for tests";
+  const open = () => {
+    const name = `victim-${place.schema}`;
+    const storage = new PostgresStorage({ url: `${url}?application_name=${name}`, schema: place.schema });
+    const app = createApp({ workflows: [short], storage, secret, logger, bind: false, lease: "1 hour" });
+    const worker = createWorker(app);
+    onTestFinished(() => storage.close());
+    onTestFinished(() => worker.stop());
+    return app;
+  };
+  const calm = createApp({ workflows: [short], storage: place.open(), secret, logger, bind: false });
+  for (let n = 0; n < (inject("full") ? 300 : 60); n++) await calm.start(short, n, { id: `r${n}` });
+  for (let n = 0; n < 3; n++) open();
+  const over = Date.now() + attackMs;
+  let killed = 0;
+  while (Date.now() < over) {
+    const rows = await place.sql(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'victim-${place.schema}' ORDER BY random() LIMIT 3`,
+    );
+    killed += rows.length;
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  expect(killed).toBeGreaterThan(0);
+  const left = async (): Promise<number> =>
+    Number(
+      (await place.sql<{ n: string }>(`SELECT count(*) AS n FROM S.runs WHERE status <> 'completed'`))[0]?.n,
+    );
+  while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  // A lease that nobody gives back would be longer than any test.
+  if (inject("full")) console.log(`${killed} backends terminated, healed after ${Date.now() - over} ms`);
+  const ended = await place.sql(`SELECT FROM S.runs WHERE owner IS NOT NULL OR held`);
+  expect(ended).toEqual([]);
+  expect([...bodies.values()].filter((times) => times > 3)).toEqual([]);
+});
+
 describe("an address that is wrong", () => {
   /** A port at which nothing listens. */
   async function freePort(): Promise<number> {

@@ -189,7 +189,21 @@ export class DriverLease {
     try {
       await this.#storage.release(this.#locator, this.#owner, quietMs);
     } catch {
-      // The lease expires by itself.
+      void this.#giveUpLater(quietMs);
+    }
+  }
+
+  /** In the background, unless it is taken again. At the latest, it expires by itself. */
+  async #giveUpLater(quietMs?: number): Promise<void> {
+    const until = this.#world.now() + this.#ttlMs;
+    for (let tries = 1; this.#world.now() < until; tries++) {
+      await backOff(this.#world, tries);
+      if (this.owned) return;
+      try {
+        return await this.#storage.release(this.#locator, this.#owner, quietMs);
+      } catch {
+        // Tried again.
+      }
     }
   }
 

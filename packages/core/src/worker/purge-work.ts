@@ -9,7 +9,7 @@
 
 import type { App, AppOfStorage } from "../app.ts";
 import { appStorage } from "../runs/host.ts";
-import { pause } from "../ports/world.ts";
+import { pause, type World } from "../ports/world.ts";
 import { purge, type PurgeOptions } from "../runs/purge.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { describeError } from "../values/errors.ts";
@@ -27,8 +27,11 @@ const leastMs = 1_000;
 const firstMs = 60_000;
 
 /** Purges in each period, until the signal aborts. */
-export async function purgeNowAndThen(app: App, options: WorkerPurge, signal: AbortSignal): Promise<void> {
-  const { world } = app;
+export async function purgeNowAndThen(
+  app: App,
+  options: WorkerPurge,
+  { signal, world }: { readonly signal: AbortSignal; readonly world: World },
+): Promise<void> {
   const { every = "1 hour", ...which } = options;
   const periodMs = Math.max(leastMs, toMs(every, "every"));
   const owner = world.id();

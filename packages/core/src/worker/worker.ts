@@ -18,8 +18,9 @@ import { Signal } from "../engine/promise.ts";
 import { DurableError, describeError, show } from "../values/errors.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { announce } from "./fleet.ts";
+import { StorageFaults, watchSilence } from "./storage-health.ts";
 import { purgeNowAndThen, type WorkerPurge } from "./purge-work.ts";
-import { assertHooks, guard } from "../runs/host.ts";
+import { appStorage, assertHooks, guard } from "../runs/host.ts";
 import { purgeSettings } from "../runs/purge.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { withLogger, type Logger, type World } from "../ports/world.ts";
@@ -143,6 +144,7 @@ class PollingWorker implements Worker {
   /** Runs that were claimed while they were still driven here. */
   readonly #again = new Set<string>();
   readonly #resting = new Map<string, number>();
+  readonly #faults: StorageFaults;
   /** Drives that have stopped. */
   #stops = 0;
   readonly #suspects: Suspects;
@@ -155,8 +157,11 @@ class PollingWorker implements Worker {
   readonly #purging: Promise<void>;
   readonly #schedules: Promise<void>;
   readonly #announcing: Promise<void>;
+  readonly #watching: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
+  /** A poll for due runs is under way. */
+  #isAsking = false;
   /** The last poll for due runs failed. */
   #isFailing = false;
 
@@ -164,6 +169,7 @@ class PollingWorker implements Worker {
     this.#app = app;
     this.#world = options.logger === undefined ? app.world : withLogger(app.world, options.logger);
     this.#options = options;
+    this.#faults = new StorageFaults(this.#world);
     this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#places = options.concurrency ?? 10;
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
@@ -198,6 +204,14 @@ class PollingWorker implements Worker {
       unguard();
     };
     this.#purging = options.purge === undefined ? Promise.resolve() : this.#purge(options.purge);
+    const { [appStorage]: host } = app as Partial<AppOfStorage>;
+    this.#watching = watchSilence({
+      app,
+      world: this.#world,
+      leaseMs: host?.leaseMs ?? 30_000,
+      isBusy: () => this.active > 0 || this.#isAsking,
+      signal,
+    });
     this.#announcing =
       options.name === undefined ? Promise.resolve() : this.#announce(options.name, workflows);
   }
@@ -217,9 +231,9 @@ class PollingWorker implements Worker {
 
   async #purge(options: WorkerPurge): Promise<void> {
     try {
-      await purgeNowAndThen(this.#app, options, this.#abort.signal);
+      await purgeNowAndThen(this.#app, options, { signal: this.#abort.signal, world: this.#world });
     } catch (error) {
-      this.#app.world.warn(`the worker cannot purge: ${describeError(error)}`);
+      this.#world.warn(`the worker cannot purge: ${describeError(error)}`);
     }
   }
 
@@ -234,9 +248,14 @@ class PollingWorker implements Worker {
         await this.#untilStop(this.#intervalMs);
         continue;
       }
+      if (this.#faults.holdMs > 0) {
+        await this.#untilStop(this.#faults.holdMs);
+        continue;
+      }
       await this.#untilFree(more);
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
       const stops = this.#stops;
+      this.#isAsking = true;
       try {
         more = await this.#take();
         this.#isFailing = false;
@@ -247,6 +266,7 @@ class PollingWorker implements Worker {
         this.#isFailing = true;
         more = false;
       }
+      this.#isAsking = false;
       if (!more)
         await this.#due.idle(this.#signal, {
           failing: this.#isFailing,
@@ -313,6 +333,7 @@ class PollingWorker implements Worker {
   async #drive(runId: string, alone = false): Promise<void> {
     try {
       const outcome = await this.#advance(runId, alone);
+      this.#faults.succeeded();
       if (alone || !this.#suspects.add(outcome)) {
         if (outcome.status === "blocked") this.#rest(runId, outcome.error);
         if (outcome.status === "running") this.#due.refused(runId);
@@ -321,7 +342,7 @@ class PollingWorker implements Worker {
     } catch (error) {
       // It has begun a chapter of another version since it was found, or its storage does not know versions.
       if (DurableError.is(error, "other-version")) this.#skip(runId);
-      else this.#rest(runId, error);
+      else if (!this.#faults.blames(runId, error)) this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
     this.#stops += 1;
@@ -378,7 +399,7 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      const background = [this.#purging, this.#schedules, this.#announcing];
+      const background = [this.#purging, this.#schedules, this.#announcing, this.#watching];
       void Promise.all([...this.#active.values(), ...background]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;

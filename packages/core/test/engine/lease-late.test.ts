@@ -129,3 +129,25 @@ test("a driver whose run was deleted meanwhile does not keep the lease of the ne
   await world.advance(13_000);
   expect(await isFree(base)).toBe(true);
 });
+
+test("a driver that wakes up after its run has ended elsewhere keeps no lease of it", async () => {
+  const base = lab();
+  const { world } = base;
+  const begun = world.now();
+  const frozen = {
+    ...world,
+    timer: (ms, fire) => world.timer(ms < 1_000 ? ms : Math.max(ms, begun + 40_000 - world.now()), fire),
+  } satisfies World;
+  const appOf = (ms: number, more: Partial<Lab>) => {
+    const flow = durable("job", (ctx) => ctx.step("work", () => pause(world, ms)));
+    return createApp({ ...base, ...more, workflows: [flow] });
+  };
+  const storage = replaced(base, { changed: () => new Promise(() => {}) });
+  await appOf(200_000, { storage, world: frozen }).start("job", undefined, { id: "r" });
+  await world.advance(32_000);
+  expect((await world.run(appOf(10, {}).advance("r"))).status).toBe("completed");
+  // The first driver renews its lease, which nobody has.
+  await world.advance(13_000);
+  expect((await base.storage.list()).runs[0]).toMatchObject({ status: "completed" });
+  expect(await isFree(base)).toBe(true);
+});
