@@ -11,8 +11,8 @@ import { beyondEnd } from "./look.ts";
 import { plural } from "./text/format.ts";
 
 /** The runs of the arguments, or those of the filter. A filter that chooses everything is refused. */
-export async function chosenRuns({ args, flags, now }: CommandContext, app: App): Promise<ListedRun[]> {
-  const filter = filterOf(flags, now());
+export async function chosenRuns({ args, flags, term, now }: CommandContext, app: App): Promise<ListedRun[]> {
+  const filter = filterOf(flags, { now, term });
   if (args.length > 0 && !isEmpty(filter)) throw new CliError("Name runs or give a filter, not both.");
   if (args.length > 0) {
     const ids = await Promise.all(args.map((reference) => findRun(app, reference)));

@@ -18,6 +18,7 @@ export async function runCli(args: readonly string[], streams: CliStreams): Prom
   const json = args.includes("--json");
   const term = new Terminal(streams, {
     quiet: args.includes("--quiet") || args.includes("-q"),
+    utc: args.includes("--utc"),
     ...(args.includes("--no-color") ? { color: false } : {}),
     ...(args.includes("--ascii") ? { ascii: true } : {}),
   });

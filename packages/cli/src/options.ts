@@ -21,6 +21,7 @@ export const globalOptions: OptionSpecs = {
   },
   prices: { type: "string", value: "file", help: "JSON with prices of a million tokens by model, for costs" },
   json: { type: "boolean", help: "one JSON document on stdout" },
+  utc: { type: "boolean", help: "times in UTC, and not in your time zone" },
   quiet: { type: "boolean", short: "q", help: "no hints and no progress" },
   ascii: { type: "boolean", help: "no characters outside of ASCII" },
   "no-color": { type: "boolean", help: "no colours (also NO_COLOR)" },
@@ -34,7 +35,7 @@ export const filterOptions: OptionSpecs = {
   status: {
     type: "string",
     value: "status",
-    help: "running, suspended, paused, blocked, completed, failed or cancelled",
+    help: "such as failed, or several: failed,blocked; also queued, waiting, sleeping, open",
   },
   workflow: { type: "string", short: "w", value: "name", help: "only runs of this workflow" },
   parent: { type: "string", value: "run", help: "only forks and children of this run" },
@@ -51,7 +52,16 @@ export const filterOptions: OptionSpecs = {
     value: "text",
     help: "only runs whose id, label or value of a tag begins with this text",
   },
-  since: { type: "string", value: "1d", help: "only runs that began at most so long ago" },
+  since: {
+    type: "string",
+    value: "1d",
+    help: "only runs that began in this time: 6h, 7d, 2026-11-17 or 2026-11-17T10:00",
+  },
+  until: { type: "string", value: "2026-11-17", help: "only runs that began before, or on this day" },
   before: { type: "string", value: "30d", help: "only runs that did not change for so long" },
-  where: { type: "string", value: "filter", help: "the same in one text: 'status:failed since:1d'" },
+  where: {
+    type: "string",
+    value: "filter",
+    help: "the same in one text, as on the page: 'status:failed error:429 cost>0.5 words'",
+  },
 };

@@ -1,7 +1,9 @@
 /** Finds runs: by a reference of one run, and by a filter. */
 
-import type { App, ListedRun, RunStatus } from "@durable/core";
-import type { Flags } from "./command.ts";
+import type { App, Duration, ListedRun, RunHead, RunStatus } from "@durable/core";
+import { readSearch, runSearch, storageOf, type RunSearch, type SearchTerms } from "@durable/core/inspect";
+import { toMs } from "@durable/core/storage";
+import type { CommandContext, Flags } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
 
 /** How many runs a search by part of an id reads at most. */
@@ -62,87 +64,112 @@ function missing(message: string): CliError {
 
 /** A filter of runs. */
 export interface Filter {
-  readonly status?: RunStatus | undefined;
-  readonly workflow?: string | undefined;
-  readonly parent?: string | undefined;
-  readonly label?: string | undefined;
-  readonly tags?: Readonly<Record<string, string>> | undefined;
-  readonly version?: string | undefined;
-  readonly q?: string | undefined;
-  readonly since?: number | undefined;
-  readonly before?: number | undefined;
+  readonly terms: SearchTerms;
+  readonly search: RunSearch;
+  /** Only runs that did not change since this time. */
+  readonly before: number;
 }
 
-const statuses = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
-const fields = ["status", "workflow", "parent", "label", "version", "q", "since", "before"] as const;
+/** The options that are fields of a search. */
+const fields = ["status", "workflow", "parent", "label", "version", "q", "since", "until"] as const;
 
-/** The filter that options describe. A field of --where counts where the option of that name is missing. */
-export function filterOf(flags: Flags, now: number): Filter {
-  const where = new Map<string, string>();
-  for (const part of (flags.text("where") ?? "").split(/\s+/).filter(Boolean)) {
-    const [, field = "", value = ""] = /^([a-z]+):(.+)$/.exec(part) ?? [];
-    if (!(fields as readonly string[]).includes(field))
-      throw new CliError(`"${part}" is not a filter. Use ${fields.map((name) => `${name}:...`).join(" ")}`);
-    where.set(field, value);
-  }
-  const given = (name: (typeof fields)[number]): string | undefined => flags.text(name) ?? where.get(name);
-  const status = given("status");
-  if (status !== undefined && !statuses.includes(status))
-    throw new CliError(`"${status}" is not a status. Use ${statuses.join(", ")}.`);
-  const ago = (name: "since" | "before"): number | undefined => {
-    const text = given(name);
-    return text === undefined ? undefined : now - lengthOf(text, name);
-  };
-  return {
-    status: status as RunStatus | undefined,
-    workflow: given("workflow"),
-    parent: given("parent"),
-    label: given("label"),
-    tags: tagsOf(flags.list("tag")),
-    version: given("version"),
-    q: given("q"),
-    since: ago("since"),
-    before: ago("before"),
-  };
-}
-
-function tagsOf(given: readonly string[]): Readonly<Record<string, string>> | undefined {
-  const tags = given.map((text): [string, string] => {
-    const [, name, value] = /^([^=]+)=(.*)$/.exec(text) ?? [];
-    if (name === undefined || value === undefined)
-      throw new CliError(`"${text}" is not a tag. Use --tag name=value.`);
-    return [name, value];
+/** The filter that options describe. What --where says of a field counts where the option of that name is missing. */
+export function filterOf(
+  flags: Flags,
+  { now, term: { zone } }: Pick<CommandContext, "now" | "term">,
+): Filter {
+  const { terms: where, problems } = readSearch(flags.text("where") ?? "");
+  const given = fields.flatMap((name): [string, string][] => {
+    const text = flags.text(name);
+    if (text === undefined) return [];
+    // A list of statuses is one; any other value may have commas.
+    return [[name, name === "status" ? text : `"${text}"`]];
   });
-  return tags.length === 0 ? undefined : Object.fromEntries(tags);
+  const tags = flags.list("tag").map((text) => `"${text}"`);
+  const tag = [...(where.tag === undefined ? [] : [where.tag]), ...tags].join(",");
+  const terms = { ...where, ...Object.fromEntries(given), ...(tag === "" ? {} : { tag }) };
+  const search = runSearch(terms, { now: now(), utc: zone === "UTC" });
+  const [problem] = [...problems, ...search.problems];
+  if (problem !== undefined) throw new CliError(problem);
+  const age = flags.text("before");
+  return { terms, search, before: age === undefined ? Infinity : now() - lengthOf(age) };
 }
 
-const units: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
+function lengthOf(text: string): number {
+  try {
+    return toMs(text as Duration);
+  } catch {
+    throw new CliError(`"${text}" is not a length of time for before. Use 30s, 15m, 6h, 7d or 2w.`);
+  }
+}
 
-function lengthOf(text: string, name: string): number {
-  const [, amount = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([smhdw])$/.exec(text) ?? [];
-  const length = Number(amount) * (units[unit] ?? Number.NaN);
-  if (Number.isFinite(length) && amount !== "") return length;
-  throw new CliError(`"${text}" is not a length of time for ${name}. Use 30s, 15m, 6h, 7d or 2w.`);
+/** All runs of a status. */
+export function statusFilter(status: RunStatus): Filter {
+  const terms = { status };
+  return { terms, search: runSearch(terms, { now: 0 }), before: Infinity };
 }
 
 /** True when a filter chooses everything. */
-export function isEmpty(filter: Filter): boolean {
-  return Object.values(filter).every((value) => value === undefined);
+export function isEmpty({ terms, before }: Filter): boolean {
+  return Object.keys(terms).length === 0 && before === Infinity;
+}
+
+/** True for a run that a filter chooses. */
+export function fits(head: RunHead, { search, before }: Filter): boolean {
+  return head.updatedAt <= before && search.fits(head);
 }
 
 /** Runs that a filter chooses, newest first. */
-export async function* allRuns(app: App, filter: Filter = {}): AsyncGenerator<ListedRun, void, undefined> {
-  const { status, workflow, parent, label, since, before = Infinity, tags, version, q } = filter;
-  const query = { status, workflow, parent, tags, version, q, createdAfter: since, limit: page };
+export async function* allRuns(app: App, filter?: Filter): AsyncGenerator<ListedRun, void, undefined> {
   for (let cursor: string | null = null; ;) {
-    const { runs, next } = await app.list({ ...query, cursor });
-    for (const head of runs) {
-      const fits = head.updatedAt <= before;
-      if (fits && (label === undefined || head.label === label)) yield head;
-    }
-    if (next === null) return;
-    cursor = next;
+    const found: FoundRuns = await someRuns(app, { filter, limit: page, cursor });
+    yield* found.runs;
+    if (found.next === null) return;
+    cursor = found.next;
   }
+}
+
+export interface FoundRuns {
+  readonly runs: readonly ListedRun[];
+  /** The cursor of the runs that follow; `null` when there are no more. */
+  readonly next: string | null;
+}
+
+/** The next runs that a filter chooses, newest first, and at most `limit`. */
+export async function someRuns(
+  app: App,
+  asked: { readonly filter?: Filter | undefined; readonly limit: number; readonly cursor: string | null },
+): Promise<FoundRuns> {
+  const { filter, limit } = asked;
+  const { finds } = await storageOf(app);
+  const { query = {}, statuses = [] } = filter === undefined ? {} : searchOn(filter, finds === true);
+  const status = statuses.length === 1 ? statuses[0] : undefined;
+  // A cursor of ours counts what it skips on the page of the storage where the last one ended.
+  let [, skip = "0", inner = ""] = /^(\d+)\.(.*)$/s.exec(asked.cursor ?? "0.") ?? invalidCursor(asked.cursor);
+  const runs: ListedRun[] = [];
+  const isWhole =
+    filter === undefined || (!filter.search.scans && filter.before === Infinity && statuses.length < 2);
+  const size = isWhole && finds === true ? Math.min(page, Number(skip) + limit + 1) : page;
+  for (;;) {
+    const listed = await app.list({ ...query, status, limit: size, cursor: inner === "" ? null : inner });
+    for (const [i, head] of listed.runs.entries()) {
+      if (i < Number(skip) || (filter !== undefined && !fits(head, filter))) continue;
+      if (runs.length === limit) return { runs, next: `${i}.${inner}` };
+      runs.push(head);
+    }
+    if (listed.next === null) return { runs, next: null };
+    [inner, skip] = [listed.next, "0"];
+  }
+}
+
+/** What a storage is asked for: one that finds nothing, for less. */
+function searchOn({ search }: Filter, finds: boolean): Pick<RunSearch, "query" | "statuses"> {
+  const { workflow, parent } = search.query;
+  return finds ? search : { query: { workflow, parent }, statuses: search.statuses };
+}
+
+function invalidCursor(cursor: string | null): never {
+  throw new CliError(`"${cursor}" is not a cursor of this list.`, { code: "invalid-cursor" });
 }
 
 /** An id for screens: of a random part only the beginning. `findRun` accepts it. */

@@ -36,6 +36,8 @@ export interface TerminalOptions {
   readonly color?: boolean | undefined;
   readonly ascii?: boolean | undefined;
   readonly quiet?: boolean | undefined;
+  /** Times are shown in UTC; otherwise in the zone of the environment. */
+  readonly utc?: boolean | undefined;
 }
 
 const open = "\uE000";
@@ -67,18 +69,21 @@ export function unstyled(text: string): string {
 export class Terminal {
   readonly width: number;
   readonly ascii: boolean;
+  /** The time zone of times. */
+  readonly zone: string;
   /** True when a person can be asked. */
   readonly interactive: boolean;
   readonly #streams: CliStreams;
   readonly #quiet: boolean;
   readonly #colors: { readonly out: boolean; readonly err: boolean };
 
-  constructor(streams: CliStreams, { color, ascii, quiet }: TerminalOptions = {}) {
+  constructor(streams: CliStreams, { color, ascii, quiet, utc }: TerminalOptions = {}) {
     const { stdout, stderr, stdin, env } = streams;
     this.#streams = streams;
     this.#quiet = quiet === true;
     this.#colors = { out: color ?? hasColor(stdout, env), err: color ?? hasColor(stderr, env) };
     this.width = Math.min(160, Math.max(60, Number(env["COLUMNS"]) || (stdout.columns ?? 100)));
+    this.zone = utc === true ? "UTC" : zoneOf(env);
     this.ascii = ascii ?? !isUtf8(env);
     this.interactive = stdin.isTTY === true && stderr.isTTY === true;
   }
@@ -86,6 +91,12 @@ export class Terminal {
   /** True when stdout is a terminal, so that a line may be redrawn. */
   get live(): boolean {
     return this.#streams.stdout.isTTY === true;
+  }
+
+  /** How wide a table may be: what is read by a program, or goes into a file, is not cut. */
+  get tableWidth(): number {
+    const { stdout, env } = this.#streams;
+    return stdout.isTTY === true || env["COLUMNS"] !== undefined ? this.width : Infinity;
   }
 
   /** Writes lines of data. */
@@ -120,6 +131,15 @@ function hasColor({ isTTY }: Output, env: CliStreams["env"]): boolean {
   const forced = env["FORCE_COLOR"];
   if (forced !== undefined) return forced !== "0" && forced !== "false";
   return isTTY === true && env["TERM"] !== "dumb";
+}
+
+/** The zone that the environment names, if it exists; otherwise that of the system. */
+function zoneOf(env: CliStreams["env"]): string {
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: env["TZ"] || undefined }).resolvedOptions().timeZone;
+  } catch {
+    return new Intl.DateTimeFormat("en").resolvedOptions().timeZone;
+  }
 }
 
 /** Windows and macOS terminals have UTF-8 without saying so. */

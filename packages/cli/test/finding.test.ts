@@ -45,5 +45,5 @@ test("ls shows tags, and refuses what is no tag", async () => {
   expect((await project.cli(["show", "order-1"])).out).toContain("tags    team=red customer=42");
   expect(await project.json(["show", "order-1"])).toMatchObject({ run: { tags: { team: "red" } } });
   const { code, err } = await project.cli(["ls", "--tag", "customer"]);
-  expect([code, err]).toEqual([2, expect.stringContaining("--tag name=value")]);
+  expect([code, err]).toEqual([2, expect.stringContaining("tag:name=value")]);
 });

@@ -26,7 +26,7 @@ test("lists schedules", async () => {
   const { code, out } = await project.cli(["schedules"]);
   expect(code).toBe(0);
   expect(out.trimEnd().split("\n")).toEqual([
-    "SCHEDULE  WORKFLOW        WHEN                      NEXT",
+    "SCHEDULE  WORKFLOW        WHEN                      NEXT (UTC)",
     "pulse     research-brief  every 15m                 12:15:00",
     "weekly    research-brief  0 9 * * mon Europe/Paris  2026-01-05 08:00",
   ]);
@@ -39,7 +39,9 @@ test("lists schedules", async () => {
 
 test("shows the next ticks, in the time of the zone", async () => {
   const { out } = await project.cli(["schedules", "next", "weekly", "-n", "2"]);
-  const line = expect.stringMatching(/^\d{4}-\d\d-\d\d 09:00:00 Europe\/Paris {2}\d{4}-\d\d-\d\d 0[78]:00$/);
+  const line = expect.stringMatching(
+    /^\d{4}-\d\d-\d\d 09:00:00 Europe\/Paris {2}\d{4}-\d\d-\d\d 0[78]:00 UTC$/,
+  );
   expect(out.trimEnd().split("\n")).toEqual([line, line]);
 });
 

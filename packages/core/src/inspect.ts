@@ -18,7 +18,7 @@ import { beyondEnd, noted } from "./ports/storage-kit.ts";
 import type { BlockedNote, ReadReply, Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/replay.ts";
 import { hostOf } from "./runs/host.ts";
-import { headState } from "./runs/list.ts";
+import { headState, listedRun, type ListedRun } from "./runs/list.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import { retryRefusal as refusalOf } from "./runs/steer.ts";
 import { underWayIn, type Doing } from "./runs/under-way.ts";
@@ -33,6 +33,19 @@ export type { Doing } from "./runs/under-way.ts";
 export { promptOf, promptsIn, type PromptChange, type PromptView } from "./inspect/prompt.ts";
 export { spendOf, type Spend, type Spending, type SpendOptions, type SpendRow } from "./inspect/spend.ts";
 export type { Prices } from "./values/usage.ts";
+export {
+  costIn,
+  readSearch,
+  runSearch,
+  searchFields,
+  searchText,
+  searchTime,
+  searchValue,
+  type RunSearch,
+  type SearchContext,
+  type SearchField,
+  type SearchTerms,
+} from "./inspect/search.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export {
@@ -194,6 +207,18 @@ export function storageOf(app: App): Promise<Storage> {
 export async function stateIn(app: App, { head, blocked, driven }: ReadReply): Promise<RunStateName | null> {
   if (head === undefined) return null;
   return headState(hostOf(app), { ...noted(head, blocked ?? null), ...(driven !== undefined && { driven }) });
+}
+
+/** Runs as lists show them, read one by one; those that are unknown, or cannot be read, are left out. */
+export async function listedRuns(app: App, runIds: readonly string[]): Promise<ListedRun[]> {
+  const { storage, cipher } = await hostOf(app).journals();
+  const heads = runIds.map(async (runId): Promise<ListedRun[]> => {
+    const { head, blocked, driven, deleted } = await storage.read(locatorOf(runId), beyondEnd);
+    if (head === undefined || deleted === true) return [];
+    const seen = { ...noted(head, blocked ?? null), ...(driven !== undefined && { driven }) };
+    return [await listedRun(hostOf(app), seen, cipher)];
+  });
+  return (await Promise.allSettled(heads)).flatMap((read) => (read.status === "fulfilled" ? read.value : []));
 }
 
 /**

@@ -1,20 +1,23 @@
 /** The page: its frame, and the view that the address names. */
 
+import { readSearch, searchText } from "@durable/core/inspect";
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import "./style.css";
-import { exported, getInbox, logOut, openSession } from "./lib/api.ts";
-import { fullTime } from "./lib/format.ts";
+import { countWaits, exported, logOut, openSession } from "./lib/api.ts";
+import { fullTime, zoneName } from "./lib/format.ts";
 import { useKeys } from "./lib/hooks.ts";
+import { isUtc, toggleUtc } from "./lib/kept.ts";
 import { hasSession } from "./lib/session.ts";
-import { readSearch, searchOf } from "./lib/query.ts";
 import { go, hrefOf, parts, place, setQuery } from "./lib/router.ts";
 import {
   connection,
   messageOf,
   notice,
+  now,
+  say,
   session,
   setServerTime,
   theme,
@@ -27,7 +30,7 @@ import { DiffScreen } from "./screens/diff.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
 import { OperateScreen } from "./screens/operate.tsx";
 import { RunScreen } from "./screens/run.tsx";
-import { filters, RunsScreen } from "./screens/runs.tsx";
+import { addressOf, filters, RunsScreen } from "./screens/runs.tsx";
 
 const failure = signal<string | null>(null);
 const helping = signal(false);
@@ -84,11 +87,7 @@ function Screen(): JSX.Element {
   }, [place.value.path]);
   useEffect(() => {
     // The inbox itself knows better.
-    if (first !== "inbox")
-      void getInbox(null).then(
-        ({ items, next }) => (waiting.value = { count: items.length, more: next !== null }),
-        () => {},
-      );
+    if (first !== "inbox") void countWaits();
   }, [first]);
   if (first === "runs" && second !== "") return <RunScreen key={second} runId={second} />;
   if (first === "runs") return <RunsScreen />;
@@ -123,6 +122,7 @@ function Header(): JSX.Element {
         {session.value?.title}
       </span>
       <Live />
+      <Zone />
       <button
         type="button"
         class="icon"
@@ -143,12 +143,31 @@ function Header(): JSX.Element {
   );
 }
 
+/** The zone of all times; a click changes it. */
+function Zone(): JSX.Element {
+  const text = `Times in ${isUtc.value ? "UTC" : zoneName(now.value)}`;
+  return (
+    <button
+      type="button"
+      class="icon zone"
+      aria-pressed={isUtc.value}
+      aria-label={`${text}. Use ${isUtc.value ? "your time" : "UTC"}`}
+      title={text}
+      onClick={toggleUtc}
+    >
+      {zoneName(now.value)}
+    </button>
+  );
+}
+
 function Live(): JSX.Element | null {
   if (connection.value === "off") return null;
   const isLive = connection.value === "live";
+  const everyMs = parts.value[0] === "runs" && parts.value.length > 1 ? null : session.value?.everyMs;
+  const how = everyMs ? `every ${everyMs / 1_000} s` : "live";
   return (
     <span class={isLive ? "live" : "live lost"} role="status">
-      <span class="hide">{isLive ? "live" : "reconnecting"}</span>
+      <span class="hide">{isLive ? how : "reconnecting"}</span>
     </span>
   );
 }
@@ -156,9 +175,10 @@ function Live(): JSX.Element | null {
 function Search(): JSX.Element {
   const isList = parts.value.length === 0 || (parts.value[0] === "runs" && parts.value.length === 1);
   const apply = (text: string): void => {
-    const found = readSearch(text);
-    if (isList) return setQuery({ ...found });
-    const query = new URLSearchParams(Object.entries(found).filter(([, value]) => value !== ""));
+    const { terms, problems } = readSearch(text);
+    if (problems.length > 0) return say(problems.join(" "), true);
+    if (isList) return setQuery(addressOf(terms));
+    const query = new URLSearchParams(Object.entries(terms));
     return go(`/?${query.toString()}`);
   };
   return (
@@ -175,11 +195,11 @@ function Search(): JSX.Element {
       <input
         id="search"
         aria-label="Search runs"
-        placeholder="status:failed tag:customer=42 id or label"
+        placeholder="status:failed tag:customer=42 since:1d words"
         autoComplete="off"
         spellcheck={false}
-        key={isList ? searchOf(filters.value) : ""}
-        defaultValue={isList ? searchOf(filters.value) : ""}
+        key={isList ? searchText(filters.value) : ""}
+        defaultValue={isList ? searchText(filters.value) : ""}
       />
       <kbd class="hide" aria-hidden="true">
         /
@@ -250,7 +270,7 @@ function FilePage({ data }: { data: NonNullable<typeof exported> }): JSX.Element
           durable
         </span>
         <span class="faint">
-          Exported {fullTime(data.exportedAt).slice(0, 16)}
+          Exported {fullTime(data.exportedAt)}
           {data.redacted ? ", redacted" : ""}. This file sends nothing.
         </span>
         <span class="sp" />

@@ -25,6 +25,8 @@ export interface Session {
   /** Workflows whose code is here: their runs can be forked and retried. */
   readonly code: readonly string[];
   readonly now: number;
+  /** How often lists are read anew where the storage tells of no change; `null` where it does. */
+  readonly everyMs: number | null;
 }
 
 /** A run in a list. */
@@ -249,6 +251,8 @@ export interface Unreadable {
 export interface Inbox {
   readonly items: readonly InboxItem[];
   readonly unreadable: readonly Unreadable[];
+  /** How many waits are open in all runs; `more` when they were not all counted. */
+  readonly open: { readonly count: number; readonly more: boolean };
   readonly next: string | null;
 }
 

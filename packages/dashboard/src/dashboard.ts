@@ -7,6 +7,7 @@
 
 import { page } from "#page";
 import type { Action } from "@durable/core";
+import { storageOf } from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
 import {
   allow,
@@ -22,6 +23,7 @@ import {
 import { errorResponse, Refusal } from "./errors.ts";
 import { exportRoute } from "./export/export-run.ts";
 import { type DashboardOptions, type Service, serviceOf } from "./options.ts";
+import { blindMs } from "./live.ts";
 import { shell } from "./shell.ts";
 import * as actions from "./routes/actions.ts";
 import * as compare from "./routes/compare.ts";
@@ -166,8 +168,10 @@ async function closeSession({ sessions }: Service, { request }: Call): Promise<R
   return json(200, {});
 }
 
-function session({ title, readOnly, code, app }: Service): Response {
-  return json(200, { title, readOnly, code: [...code], now: app.world.now() } satisfies Session);
+async function session({ title, readOnly, code, app }: Service): Promise<Response> {
+  const { revision } = await storageOf(app);
+  const everyMs = revision === undefined ? blindMs : null;
+  return json(200, { title, readOnly, code: [...code], now: app.world.now(), everyMs } satisfies Session);
 }
 
 /** The page under every path that is not a file of it, so that links lead to where they were copied. */

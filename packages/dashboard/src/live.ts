@@ -1,17 +1,18 @@
 /**
- * Notices changes for pages that are open. Proven in test/live.test.ts.
+ * Notices changes for pages that are open. Proven in test/live.test.ts and test/stale.test.ts.
  *
- * live.1. The list is polled once for all open pages, and not at all when no page is open.
+ * live.1. The storage is asked once a second for all open pages, and not at all when no page is open.
  * live.2. A new page is asked to read once more after its watch has begun, so that no change falls in between.
- * live.3. A run is watched by `storage.changed`, or by polling where the storage has no such member.
+ * live.3. A storage without `revision` tells of no change: pages read anew every few seconds, and say so.
+ * live.4. A run is watched by `storage.changed`, or by polling where the storage has no such member.
  */
 
 import type { App } from "@durable/core";
-import { underWay } from "@durable/core/inspect";
+import { storageOf } from "@durable/core/inspect";
 
-const listMs = 1_000;
-const page = 50;
-const watched = ["running", "suspended", "paused", "blocked", "failed", undefined] as const;
+const askMs = 1_000;
+/** How often pages read their lists where the storage tells of no change. */
+export const blindMs = 5_000;
 
 /** The live connections of a dashboard. */
 export class Live {
@@ -19,6 +20,8 @@ export class Live {
   readonly #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #seen = "";
+  /** When pages were last asked to read, where the storage tells of no change. */
+  #told = 0;
   /** Pages that have not been asked yet to read once more. */
   readonly #fresh = new Set<() => void>();
 
@@ -41,12 +44,12 @@ export class Live {
   }
 
   #plan(): void {
-    this.#timer = setTimeout(() => void this.#look(), listMs);
+    this.#timer = setTimeout(() => void this.#look(), askMs);
   }
 
   async #look(): Promise<void> {
     try {
-      const seen = await this.#signature();
+      const seen = await this.#revision();
       for (const listener of seen === this.#seen ? this.#fresh : this.#listeners) listener();
       this.#fresh.clear();
       this.#seen = seen;
@@ -56,14 +59,11 @@ export class Live {
     if (this.#listeners.size > 0) this.#plan();
   }
 
-  /** Changes whenever the first page of a list changes. */
-  async #signature(): Promise<string> {
-    const pages = await Promise.all(watched.map((status) => this.#app.list({ status, limit: page })));
-    // A step that takes long changes no head.
-    const doing = [...(await underWay(this.#app)).values()].flat();
-    return JSON.stringify([
-      pages.map(({ runs }) => runs.map(({ runId, updatedAt, status }) => [runId, updatedAt, status])),
-      doing.map(({ runId, key, attempt }) => [runId, key, attempt]),
-    ]);
+  async #revision(): Promise<string> {
+    const storage = await storageOf(this.#app);
+    if (storage.revision !== undefined) return storage.revision();
+    const now = performance.now();
+    if (now - this.#told >= blindMs) this.#told = now;
+    return String(this.#told);
   }
 }

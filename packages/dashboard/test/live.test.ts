@@ -8,42 +8,11 @@ import { SqliteStorage } from "@durable/core/sqlite";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { RunList } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
+import { Events } from "./support/events.ts";
 import { secret } from "./support/journals.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dashboard-live-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-/** Reads events until `stop` is called. */
-class Reader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #text = "";
-
-  private constructor(body: ReadableStream<Uint8Array>) {
-    this.#reader = body.getReader();
-  }
-
-  static async open(site: Site, path: string): Promise<Reader> {
-    const response = await site.fetch(`/api/${path}`);
-    if (response.headers.get("content-type") !== "text/event-stream") throw new Error(await response.text());
-    return new Reader(response.body!);
-  }
-
-  /** Reads on until an event fits. */
-  async until(fits: (text: string) => boolean): Promise<string> {
-    while (!fits(this.#text)) {
-      const { done, value } = await this.#reader.read();
-      if (done) break;
-      this.#text += new TextDecoder().decode(value);
-    }
-    return this.#text;
-  }
-
-  async close(): Promise<void> {
-    await this.#reader.cancel();
-  }
-}
-
-const count = (text: string, event: string): number => text.split(`event: ${event}\n`).length - 1;
 
 /** A storage without `changed`, as buckets are. */
 function polled(): Storage {
@@ -67,16 +36,16 @@ describe.each([
     const app = createApp({ storage, secret, workflows: [flow] });
     const site = new Site({ app });
     await app.start("flow", null, { id: "r1", drive: false });
-    const run = await Reader.open(site, "events?run=r1");
-    const list = await Reader.open(site, "events");
-    expect(count(await run.until((text) => count(text, "run") === 1), "run")).toBe(1);
+    const run = await Events.open(site, "events?run=r1");
+    const list = await Events.open(site, "events");
+    expect(await run.count("run", 1)).toBe(1);
     await app.advance("r1");
-    await run.until((text) => count(text, "run") >= 2);
+    await run.count("run", 2);
     // Once after the watch has begun, and then for each change.
-    await list.until((text) => count(text, "runs") >= 1);
-    const before = count(await list.until(() => true), "runs");
+    await list.count("runs", 1);
+    const before = await list.count("runs");
     await app.start("flow", null, { id: "r2", drive: false });
-    expect(count(await list.until((text) => count(text, "runs") > before), "runs")).toBeGreaterThan(before);
+    expect(await list.count("runs", before + 1)).toBeGreaterThan(before);
     await Promise.all([run.close(), list.close()]);
     await (storage as Storage).close?.();
   });
@@ -89,11 +58,10 @@ test("a list hears of a step that takes long, and shows it", async () => {
   const site = new Site({ app });
   const run = await app.start("slow", null, { id: "r1" });
   await run.entries();
-  const list = await Reader.open(site, "events");
-  await list.until((text) => count(text, "runs") >= 1);
+  const list = await Events.open(site, "events");
+  await list.count("runs", 1);
   const shown = async () => (await site.get<RunList>("runs")).runs[0]?.doing;
-  for (let heard = 1; (await shown()) === undefined;)
-    heard = count(await list.until((text) => count(text, "runs") > heard), "runs");
+  for (let heard = 1; (await shown()) === undefined;) heard = await list.count("runs", heard + 1);
   expect(await shown()).toMatchObject([{ key: "long" }]);
   work.resolve();
   await run.result();
@@ -115,7 +83,7 @@ test("a stream comes chunk by chunk, and ends", async () => {
   const app = createApp({ storage, secret, workflows: [story] });
   const site = new Site({ app });
   await app.start("story", null, { id: "s1" });
-  const reader = await Reader.open(site, "runs/s1/stream?key=tell");
+  const reader = await Events.open(site, "runs/s1/stream?key=tell");
   expect(await reader.until((text) => text.includes("once"))).not.toContain("upon");
   go();
   const text = await reader.until((all) => all.includes("event: end"));
@@ -125,10 +93,10 @@ test("a stream comes chunk by chunk, and ends", async () => {
 test("connections that are closed are given back; too many are refused", async () => {
   const storage = new MemoryStorage();
   const site = new Site({ storage });
-  const open = await Promise.all(Array.from({ length: 100 }, () => Reader.open(site, "events")));
+  const open = await Promise.all(Array.from({ length: 100 }, () => Events.open(site, "events")));
   expect((await site.fetch("/api/events")).status).toBe(429);
   await Promise.all(open.map((reader) => reader.close()));
   // The watch ends after the reader.
-  const again = await vi.waitFor(() => Reader.open(site, "events"), { timeout: 60_000 });
+  const again = await vi.waitFor(() => Events.open(site, "events"), { timeout: 60_000 });
   await again.close();
 });

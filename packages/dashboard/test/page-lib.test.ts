@@ -5,9 +5,9 @@ import { toJSONSchema, z } from "zod";
 import type { RunItem } from "../src/api.ts";
 import { chatOf, chatOfChunks } from "../page/lib/chat.ts";
 import { fieldOf, readForm } from "../page/lib/form.ts";
-import { duration } from "../page/lib/format.ts";
+import { clock, duration, fullTime, timeOfDay, zoneName } from "../page/lib/format.ts";
+import { isUtc } from "../page/lib/kept.ts";
 import { grouped } from "../page/lib/grouping.ts";
-import { readSearch, searchOf, tagText } from "../page/lib/query.ts";
 import { wordDiff } from "../page/lib/words.ts";
 
 const formOf = (schema: z.ZodType) => fieldOf(toJSONSchema(schema, { io: "input" }) as never)!;
@@ -165,15 +165,6 @@ test("forks stand below their parents, and a group stands where its first run st
   ]);
 });
 
-test("the search box and the filters are two ways to say the same", () => {
-  const filters = { status: "failed,suspended", workflow: "loan", parent: "", tag: "", text: "some words" };
-  expect(readSearch(searchOf(filters))).toEqual(filters);
-  expect(readSearch("status:waiting")).toMatchObject({ status: "suspended" });
-  const tag = `${tagText("customer", "42")},${tagText("team", "red, or blue")}`;
-  expect(readSearch(searchOf({ ...filters, tag }))).toEqual({ ...filters, tag });
-  expect(readSearch("tag:a=1 tag:b=2 x")).toMatchObject({ tag: "a=1,b=2", text: "x" });
-});
-
 test("durations have at most two units", () => {
   expect([0, 0.4, 12, 1_500, 61_000, 3_600_000, 187_200_000].map(duration)).toEqual([
     "0 s",
@@ -184,4 +175,18 @@ test("durations have at most two units", () => {
     "1 h",
     "2 d 4 h",
   ]);
+});
+
+test("times are those of the reader, or all in UTC, and the full one names its zone", () => {
+  const at = Date.parse("2026-11-16T13:23:46.007Z");
+  const { timeZone } = new Intl.DateTimeFormat("en").resolvedOptions();
+  const local = new Date(at).toLocaleString("sv-SE", { timeZone });
+  expect(fullTime(at)).toBe(`${local} ${zoneName(at)}`);
+  expect(timeOfDay(at)).toBe(`${local.slice(11)}.007`);
+  expect(clock(at, at)).toBe(local.slice(11, 16));
+  isUtc.value = true;
+  expect(fullTime(at)).toBe("2026-11-16 13:23:46 UTC");
+  expect(timeOfDay(at)).toBe("13:23:46.007");
+  expect(clock(at, at + 86_400_000)).toBe("16 Nov 13:23");
+  isUtc.value = false;
 });

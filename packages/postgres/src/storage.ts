@@ -225,6 +225,17 @@ export class PostgresStorage implements Storage {
     return this.#database.do(() => keepPause(this.#database, workflow, pause));
   }
 
+  /** The transactions that the server knows to have ended: also those of other databases on it. */
+  revision(): Promise<string> {
+    return this.#database.do(async () => {
+      const [row] = await this.#database.rows<{ seen: string }>(
+        "SELECT txid_current_snapshot()::text AS seen",
+        [],
+      );
+      return String(row?.seen);
+    });
+  }
+
   paused(): Promise<readonly WorkflowPause[]> {
     return this.#database.do(() => pausesIn(this.#database));
   }

@@ -4,7 +4,7 @@ import type { Command } from "../command.ts";
 import { copyAll } from "../copying.ts";
 import { CliError } from "../exit.ts";
 import { filterOptions } from "../options.ts";
-import { filterOf } from "../runs.ts";
+import { filterOf, fits } from "../runs.ts";
 import { openStore, placeOf } from "../store.ts";
 
 export const copy: Command = {
@@ -21,11 +21,10 @@ export const copy: Command = {
       args: [source = "", target = ""],
       flags,
       streams,
-      now,
     } = context;
     const [from, to] = [placeOf(source, streams), placeOf(target, streams)];
     if (from.label === to.label) throw new CliError("Both storages are the same.");
-    const { status, workflow, parent, label, since = -Infinity, before = Infinity } = filterOf(flags, now());
+    const filter = filterOf(flags, context);
     const reads = await openStore(from, streams);
     try {
       const writes = await openStore(to, { ...streams, create: true });
@@ -34,13 +33,7 @@ export const copy: Command = {
           from: reads,
           to: writes,
           label: to.label,
-          filter: (head) =>
-            (status === undefined || head.status === status) &&
-            (workflow === undefined || head.workflow === workflow) &&
-            (parent === undefined || head.parent === parent) &&
-            (label === undefined || head.label === label) &&
-            head.createdAt >= since &&
-            head.updatedAt <= before,
+          filter: (head) => fits(head, filter),
         });
       } finally {
         await writes.close?.();

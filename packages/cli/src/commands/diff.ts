@@ -3,7 +3,7 @@
 import { diff, spendOf, type CallDiff, type Given } from "@durable/core/inspect";
 import { viewRun, type RunView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
-import { exit } from "../exit.ts";
+import { CliError, exit } from "../exit.ts";
 import { findRun, shortId } from "../runs.ts";
 import { styled, type Style, type Terminal } from "../terminal.ts";
 import { duration, errorLines, inline, money, plural, tokens, turnText } from "../text/format.ts";
@@ -19,7 +19,14 @@ export const diffCommand: Command = {
     const second = await findRun(app, args.at(-1) ?? "");
     const after = await app.get(second).entries();
     const parent = viewRun(after).lineage?.parent;
-    const first = args.length === 2 ? await findRun(app, args[0] ?? "") : (parent ?? second);
+    const first = args.length === 2 ? await findRun(app, args[0] ?? "") : parent;
+    if (first === undefined || first === null)
+      throw new CliError(
+        `${second} is no fork. Name the run to compare it with: durable diff <run> ${second}`,
+        {
+          code: "no-fork",
+        },
+      );
     const before = await app.get(first).entries();
     const found = diff(before, after);
     const views = [viewRun(before, { prices }), viewRun(after, { prices })] as const;

@@ -4,10 +4,10 @@ import type { ListedRun, RunHead } from "@durable/core";
 import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
-import { allRuns, filterOf, isEmpty, shortId, type Filter } from "../runs.ts";
+import { filterOf, isEmpty, shortId, someRuns, type Filter } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { plain } from "@durable/core/inspect";
-import { duration, inline, when } from "../text/format.ts";
+import { duration, inline, when, zoneName } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -19,26 +19,22 @@ export const ls: Command = {
   options: {
     ...filterOptions,
     limit: { type: "string", short: "n", value: "20", help: "how many runs at most" },
+    cursor: { type: "string", value: "next", help: "goes on where the last page ended, as it says" },
   },
   run: async (context) => {
     const limit = Number(context.flags.text("limit") ?? 20);
     if (!Number.isInteger(limit) || limit < 1)
       throw new CliError("--limit takes a whole number of at least 1.");
-    const filter = filterOf(context.flags, context.now());
+    const filter = filterOf(context.flags, context);
     const session = await openOrNull(context);
     if (session === null) return empty(context, filter, null);
-    const found: ListedRun[] = [];
-    let more = false;
-    for await (const head of allRuns(session.app, filter)) {
-      more = found.length === limit;
-      if (more) break;
-      found.push(head);
-    }
-    if (found.length === 0) return empty(context, filter, session.label);
+    const cursor = context.flags.text("cursor") ?? null;
+    const { runs, next } = await someRuns(session.app, { filter, limit, cursor });
+    if (runs.length === 0) return empty(context, filter, session.label);
     context.answer({
-      json: { store: session.label, runs: found.map(headJson), more },
-      text: listing(found, context.term, context.now()),
-      ...(more ? { next: [`more: durable ls --limit ${limit * 5}`] } : {}),
+      json: { store: session.label, runs: runs.map(headJson), more: next !== null, next },
+      text: listing(runs, context.term, context.now()),
+      ...(next === null ? {} : { next: [`more: the same with --cursor ${next}`] }),
     });
     return exit.ok;
   },
@@ -67,7 +63,7 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
         "  Another journal:     durable ls --store <path or URL>",
       ];
   answer({
-    json: { store: label, runs: [], more: false },
+    json: { store: label, runs: [], more: false, next: null },
     text: text.map((line) => (line.startsWith(" ") ? styled("dim", line) : line)),
   });
   if (filtered && !json) term.say(styled("dim", "  all runs: durable ls"));
@@ -110,8 +106,8 @@ export function listing(heads: readonly ListedRun[], term: Terminal, now: number
   const rows = heads.map((head) => [
     statusText(term, head.state),
     head.workflow || styled("dim", "(no workflow)"),
-    shortId(head.runId),
-    when(head.createdAt, now),
+    term.live ? shortId(head.runId) : head.runId,
+    when(head.createdAt, now, term),
     tookOf(head, now),
     String(head.steps),
     noteOf(head, term, now),
@@ -121,13 +117,13 @@ export function listing(heads: readonly ListedRun[], term: Terminal, now: number
       { title: "STATE" },
       { title: "WORKFLOW", least: 10 },
       { title: "RUN", least: 12 },
-      { title: "STARTED", optional: true },
+      { title: `STARTED (${zoneName(now, term)})`, optional: true },
       { title: "TOOK", right: true, optional: true },
       { title: "STEPS", right: true, optional: true },
       { title: "", least: 8, optional: true },
     ],
     rows,
-    term.width,
+    term.tableWidth,
   );
 }
 
@@ -141,17 +137,19 @@ function noteOf(
   term: Terminal,
   now: number,
 ): string {
+  // What reads a pipe gets it all.
+  const most = term.live ? 60 : Infinity;
   const parts = [
     ...(blocked === undefined ? [] : [styled("red", blocked.code === "corrupt" ? "damaged" : blocked.code)]),
-    ...(error === undefined ? [] : [styled("red", inline(error.message ?? error.code, 60))]),
-    ...(waits?.question === undefined ? [] : [styled("yellow", inline(waits.question, 60))]),
+    ...(error === undefined ? [] : [styled("red", inline(error.message ?? error.code, most))]),
+    ...(waits?.question === undefined ? [] : [styled("yellow", inline(waits.question, most))]),
     ...((state === "sleeping" || state === "waiting") && wakeAt !== null
-      ? [`until ${when(wakeAt, now)}`]
+      ? [`until ${when(wakeAt, now, term)}`]
       : []),
     ...(label === null ? [] : [label]),
     ...Object.entries(tags).map(([name, value]) => `${name}=${value}`),
     ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
-    ...(report === undefined ? [] : [inline(report, 60)]),
+    ...(report === undefined ? [] : [inline(report, most)]),
   ];
   return parts.join(" ");
 }

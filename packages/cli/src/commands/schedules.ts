@@ -4,9 +4,9 @@ import type { App, ScheduleInfo } from "@durable/core";
 import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { shortId } from "../runs.ts";
-import { duration, when } from "../text/format.ts";
+import { duration, when, whenIn, zoneName } from "../text/format.ts";
 import { table } from "../text/table.ts";
-import { styled } from "../terminal.ts";
+import { styled, type Terminal } from "../terminal.ts";
 
 const verbs = ["ls", "pause", "unpause", "next", "trigger", "rm"] as const;
 type Verb = (typeof verbs)[number];
@@ -41,7 +41,7 @@ async function list({ session, answer, term, now }: CommandContext): Promise<num
   }
   answer({
     json: { store: label, schedules: found },
-    text: found.length === 0 ? ["No schedules yet."] : listing(found, term.width, now()),
+    text: found.length === 0 ? ["No schedules yet."] : listing(found, term, now()),
     ...(found.length === 0
       ? { next: ['in code: await app.schedule("daily", flow, { cron: "0 9 * * *" })'] }
       : {}),
@@ -49,13 +49,13 @@ async function list({ session, answer, term, now }: CommandContext): Promise<num
   return exit.ok;
 }
 
-function listing(found: readonly ScheduleInfo[], width: number, now: number): string[] {
+function listing(found: readonly ScheduleInfo[], term: Terminal, now: number): string[] {
   return table(
     [
       { title: "SCHEDULE", least: 10 },
       { title: "WORKFLOW", least: 10 },
       { title: "WHEN", least: 10 },
-      { title: "NEXT" },
+      { title: `NEXT (${zoneName(now, term)})` },
       { title: "LAST", optional: true },
       { title: "", optional: true },
     ],
@@ -63,11 +63,11 @@ function listing(found: readonly ScheduleInfo[], width: number, now: number): st
       each.name,
       each.workflow,
       timing(each),
-      each.nextAt === null ? styled("yellow", "paused") : when(each.nextAt, now),
-      each.lastAt === null ? "" : when(each.lastAt, now),
+      each.nextAt === null ? styled("yellow", "paused") : when(each.nextAt, now, term),
+      each.lastAt === null ? "" : when(each.lastAt, now, term),
       each.queuedAt === null ? "" : styled("dim", "one tick waits"),
     ]),
-    width,
+    term.width,
   );
 }
 
@@ -81,7 +81,7 @@ const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
   pause: (context, name) => changed(context, (app) => app.schedules.pause(name)),
   unpause: (context, name) => changed(context, (app) => app.schedules.unpause(name)),
 
-  next: async ({ session, answer, flags, now }, name) => {
+  next: async ({ session, answer, flags, term, now }, name) => {
     const count = Number(flags.text("count") ?? 5);
     const { app } = await session();
     const [schedule, ticks] = [await app.schedules.get(name), await app.schedules.next(name, count)];
@@ -93,7 +93,7 @@ const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
     });
     answer({
       json: { name, timezone: zone, paused: schedule.paused, next: ticks },
-      text: ticks.map((at) => `${local.format(at)} ${zone}  ${styled("dim", when(at, now()))}`),
+      text: ticks.map((at) => `${local.format(at)} ${zone}  ${styled("dim", whenIn(at, now(), term))}`),
       ...(schedule.paused ? { next: [`it is paused: durable schedules unpause ${name}`] } : {}),
     });
     return exit.ok;
@@ -119,7 +119,7 @@ const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
 };
 
 async function changed(
-  { session, answer, now }: CommandContext,
+  { session, answer, term, now }: CommandContext,
   change: (app: App) => Promise<ScheduleInfo>,
 ): Promise<number> {
   const { app } = await session();
@@ -127,7 +127,7 @@ async function changed(
   const { name, nextAt } = schedule;
   answer({
     json: { schedule },
-    text: [nextAt === null ? `${name} is paused.` : `${name} ticks next ${when(nextAt, now())}.`],
+    text: [nextAt === null ? `${name} is paused.` : `${name} ticks next ${whenIn(nextAt, now(), term)}.`],
   });
   return exit.ok;
 }

@@ -8,7 +8,7 @@ import { CliError, exit } from "../exit.ts";
 import { lookAt, type Look } from "../look.ts";
 import { findRun, shortId } from "../runs.ts";
 import { styled, type Terminal } from "../terminal.ts";
-import { duration, errorLines, inline, money, plural, tokens, turnText, when } from "../text/format.ts";
+import { duration, errorLines, inline, money, plural, tokens, turnText, whenIn } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
 import { promptIn, promptLines } from "../text/prompt.ts";
@@ -46,7 +46,7 @@ export const show: Command = {
       const struck = struckOf(look.view, row.key);
       answer({
         json: { runId, step: row, ...(struck.length === 0 ? {} : { struck }) },
-        text: [row, ...struck].flatMap((each) => stepLines(each, now())),
+        text: [row, ...struck].flatMap((each) => stepLines(each, now(), term)),
       });
     } else if (flags.on("journal")) {
       answer({
@@ -190,10 +190,10 @@ export function header(view: RunView, options: ShowOptions): string[] {
   if (view.childOf !== null)
     lines.push(styled("dim", `child of ${shortId(view.childOf.runId)} at ${view.childOf.key}`));
   if (view.deadline !== null && view.endedAt === null)
-    lines.push(styled("dim", `has to end by ${when(view.deadline, now)}`));
+    lines.push(styled("dim", `has to end by ${whenIn(view.deadline, now, term)}`));
   for (const { at, error } of view.retries.slice(-retriesShown)) {
     const why = error === undefined ? undefined : errorLines(error).at(-1);
-    const text = `retried at ${when(at, now)}${why === undefined ? "" : ` after ${why}`}`;
+    const text = `retried at ${whenIn(at, now, term)}${why === undefined ? "" : ` after ${why}`}`;
     lines.push(styled("yellow", fit(text, term.width)));
   }
   if (view.chapter > 1 || past) lines.push(styled("dim", `chapter ${view.chapter}`));
@@ -207,14 +207,14 @@ function wordOf({ status, sleeping }: RunView): RunStateName {
 
 function stateLine(view: RunView, { term, now, state = wordOf(view) }: ShowOptions): string {
   if (view.undoing !== null && (state === "cancelling" || state === "failing"))
-    return statusText(term, state, `${state}, since ${when(view.undoing.since, now)}`);
+    return statusText(term, state, `${state}, since ${whenIn(view.undoing.since, now, term)}`);
   if (state === "sleeping" && view.wakeAt !== null)
-    return statusText(term, state, `sleeping, until ${when(view.wakeAt, now)}`);
+    return statusText(term, state, `sleeping, until ${whenIn(view.wakeAt, now, term)}`);
   if (state === "queued" && view.wakeAt !== null && view.wakeAt > 0)
-    return statusText(term, state, `queued, due since ${when(view.wakeAt, now)}`);
+    return statusText(term, state, `queued, due since ${whenIn(view.wakeAt, now, term)}`);
   if (state === "paused" && view.paused !== null) {
     const why = view.paused.reason === null ? "" : `: ${inline(view.paused.reason)}`;
-    return statusText(term, state, `paused since ${when(view.paused.since, now)}${why}`);
+    return statusText(term, state, `paused since ${whenIn(view.paused.since, now, term)}${why}`);
   }
   const waits = view.waits.filter(({ answered }) => !answered).map(({ key }) => key);
   const at = view.endedAt === null && waits.length > 0 ? ` at ${waits.join(", ")}` : "";
@@ -257,7 +257,7 @@ export function waitLines(
     ? "answered, not read yet"
     : expiresAt === null
       ? ""
-      : `until ${when(expiresAt, now)}`;
+      : `until ${whenIn(expiresAt, now, term)}`;
   return [
     `${styled("yellow", ` ${term.glyph("⏸", "?")} ${key}`)} ${styled("dim", state)}`.trimEnd(),
     ...(note === undefined || note === null
@@ -269,9 +269,9 @@ export function waitLines(
   ];
 }
 
-function stepLines(row: RowView, now: number): string[] {
+function stepLines(row: RowView, now: number, term: Terminal): string[] {
   const lines = [
-    `${styled("bold", row.key)}  ${row.kind} ${row.status}${row.fromJournal ? ", from the journal" : ""}${row.struck === undefined ? "" : `, before the retry of ${when(row.struck, now)}`}`,
+    `${styled("bold", row.key)}  ${row.kind} ${row.status}${row.fromJournal ? ", from the journal" : ""}${row.struck === undefined ? "" : `, before the retry of ${whenIn(row.struck, now, term)}`}`,
   ];
   if (row.turn !== undefined) lines.push(`  ${turnText(row)}`);
   for (const { number, startedAt, endedAt, retryAt, ...attempt } of row.attempts) {

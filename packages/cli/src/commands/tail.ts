@@ -8,7 +8,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
 import { allRuns, findRun, shortId } from "../runs.ts";
 import { styled } from "../terminal.ts";
-import { inline, when } from "../text/format.ts";
+import { inline, when, zoneName } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { headJson } from "./ls.ts";
 
@@ -26,6 +26,8 @@ export const tail: Command = {
   run: async (context) => {
     const [reference] = context.args;
     const { app } = await context.session();
+    const { term, now } = context;
+    if (!context.json) term.say(styled("dim", `Times in ${zoneName(now(), term)}.`));
     return reference === undefined
       ? followAll(context, app)
       : followOne(context, app, await findRun(app, reference));
@@ -39,7 +41,7 @@ async function followOne(context: CommandContext, app: App, runId: string): Prom
     const entries = await app.get(runId).entries({ after: seen, struck: true });
     for (const entry of entries) {
       seen = entry.seq;
-      write(context, entryDocument(runId, entry), entryText(entry, context.now()));
+      write(context, entryDocument(runId, entry), entryText(entry, context));
     }
     const last = entries.at(-1);
     if (last !== undefined && isEnd(last)) return exitOfStatus(statusOf(last));
@@ -69,7 +71,7 @@ async function followAll(context: CommandContext, app: App): Promise<number> {
       if (++looked >= (first ? 20 : 500)) break;
     }
     for (const head of fresh.toReversed()) {
-      const text = `${styled("dim", when(head.updatedAt, context.now()))} ${statusText(term, head.state)} ${head.workflow} ${shortId(head.runId)}`;
+      const text = `${styled("dim", when(head.updatedAt, context.now(), term))} ${statusText(term, head.state)} ${head.workflow} ${shortId(head.runId)}`;
       write(context, { run: headJson(head) }, text);
     }
     if (flags.on("no-follow") || streams.signal?.aborted === true) return exit.ok;
@@ -86,13 +88,15 @@ function entryDocument(runId: string, entry: Entry): object {
   return { runId, entry };
 }
 
-function entryText(entry: Entry, now: number): string {
+function entryText(entry: Entry, { now: clock, term }: CommandContext): string {
+  const now = clock();
   const { kind, at } = entry;
   const key = "key" in entry ? ` ${entry.key}` : "";
   const tries = "attempt" in entry && entry.attempt > 1 ? styled("dim", ` try ${entry.attempt}`) : "";
   const about = `${tries} ${styled("dim", aboutOf(entry))}`;
-  if (entry.struck !== undefined) return styled("dim", `${when(at, now)} ${kind}${key} (struck by a retry)`);
-  return `${styled("dim", when(at, now))} ${kindText(kind)}${key}${about}`.trimEnd();
+  if (entry.struck !== undefined)
+    return styled("dim", `${when(at, now, term)} ${kind}${key} (struck by a retry)`);
+  return `${styled("dim", when(at, now, term))} ${kindText(kind)}${key}${about}`.trimEnd();
 }
 
 function kindText(kind: Entry["kind"]): string {

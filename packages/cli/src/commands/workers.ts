@@ -4,7 +4,7 @@ import { fleetOf, type WorkerInfo, type WorkflowLoad } from "@durable/core/inspe
 import type { Command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { styled, type Terminal } from "../terminal.ts";
-import { duration, when } from "../text/format.ts";
+import { duration, when, zoneName } from "../text/format.ts";
 import { table } from "../text/table.ts";
 
 export const workers: Command = {
@@ -39,14 +39,14 @@ function workerLines(found: readonly WorkerInfo[] | null, term: Terminal, now: n
   const rows = found.map(({ name, active, concurrency, since, seenAt, versions, workflows }) => [
     name,
     `${active} of ${concurrency}`,
-    when(since, now),
+    when(since, now, term),
     `${duration(Math.max(0, now - seenAt))} ago`,
     [...workflows, ...(versions ?? []).map((version) => `version ${version}`)].join(", "),
   ]);
   const columns = [
     { title: "WORKER", least: 10 },
     { title: "DRIVES", right: true },
-    { title: "SINCE", optional: true },
+    { title: `SINCE (${zoneName(now, term)})`, optional: true },
     { title: "SEEN" },
     { title: "WORKFLOWS", least: 10, optional: true },
   ];

@@ -32,12 +32,32 @@ export function roughly(ms: number): string {
   );
 }
 
-/** A time of day today, a date before: in UTC, so that output is the same on every machine. */
-export function when(at: number, now: number): string {
-  const iso = new Date(at).toISOString();
-  return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
-    ? iso.slice(11, 19)
-    : `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+/** Where the reader is: the time zone that times are shown in. */
+export interface Zoned {
+  readonly zone: string;
+}
+
+/** A time of day today, a date before. The head of its column, or another line, says the zone. */
+export function when(at: number, now: number, { zone }: Zoned): string {
+  const [day, time] = inZone(at, zone);
+  return day === inZone(now, zone)[0] ? time : `${day} ${time.slice(0, 5)}`;
+}
+
+/** The same, with the name of the zone: for a time that stands alone. */
+export function whenIn(at: number, now: number, term: Zoned): string {
+  return `${when(at, now, term)} ${zoneName(at, term)}`;
+}
+
+/** The short name of the zone at a time: `UTC`, `CET`, `GMT-8`. */
+export function zoneName(at: number, { zone: timeZone }: Zoned): string {
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZone, timeZoneName: "short" }).formatToParts(at);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? timeZone;
+}
+
+/** The day and the time of day. Swedes write dates as ISO 8601 does. */
+function inZone(at: number, timeZone: string): readonly [string, string] {
+  const [day = "", time = ""] = new Date(at).toLocaleString("sv-SE", { timeZone }).split(" ");
+  return [day, time];
 }
 
 /** `950`, `6.1k`, `1.2M`. */

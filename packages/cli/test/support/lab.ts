@@ -116,7 +116,7 @@ export class Project {
       stdout: { write: (text: string) => (out += text), isTTY },
       stderr: { write: (text: string) => (err += text), isTTY },
       stdin: Object.assign(typed, { isTTY }),
-      env: { LANG: "C.UTF-8", NO_COLOR: "1", ...options.env },
+      env: { LANG: "C.UTF-8", NO_COLOR: "1", TZ: "UTC", ...options.env },
       cwd: this.folder,
       now: () => options.now ?? noon,
       ...(options.signal === undefined ? {} : { signal: options.signal }),

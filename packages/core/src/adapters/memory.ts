@@ -87,6 +87,8 @@ export class MemoryStorage implements Storage {
   };
   #order = 0;
   #claims = 0;
+  /** Changes that place no run. */
+  #others = 0;
   /** The runs that want a driver, in their order. */
   readonly #wanting: MemoryDue;
 
@@ -100,7 +102,7 @@ export class MemoryStorage implements Storage {
     const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
     this.#wanting = new MemoryDue(this.#now);
-    this.limits = memoryLimits(this.#slotted);
+    this.limits = memoryLimits(this.#slotted, () => (this.#others += 1));
     const due = new DueWatch({ now: this.#now, timer, nextDue: (of) => this.#nextDue(of) });
     this.#due = due;
     if (now === undefined || options.timer !== undefined)
@@ -206,10 +208,12 @@ export class MemoryStorage implements Storage {
   note(locator: string, note: BlockedNote): Promise<void> {
     const run = this.#runs.get(locator);
     if (run !== undefined && !run.deleted && lengthOf(run) === note.length) run.note = note;
+    this.#others += 1;
     return Promise.resolve();
   }
 
   pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    this.#others += 1;
     if (pause === null) this.#paused.delete(workflow);
     else this.#paused.set(workflow, pause);
     return Promise.resolve();
@@ -339,6 +343,10 @@ export class MemoryStorage implements Storage {
     const readers = this.#readers.get(ancestor);
     readers?.delete(reader);
     if (readers?.size === 0) this.#readers.delete(ancestor);
+  }
+
+  revision(): Promise<string> {
+    return Promise.resolve(`${this.#wanting.placed} ${this.#others}`);
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

@@ -394,6 +394,12 @@ export interface Storage {
   pause?(workflow: string, pause: WorkflowPause | null): Promise<void>;
   /** The workflows that are paused, in any order. */
   paused?(): Promise<readonly WorkflowPause[]>;
+  /**
+   * A text that is another one after each change of what lists, notes, pauses and `limits` show, whoever wrote it. It may
+   * change for less, and costs next to nothing: pages ask for it every second. Without it, they read their lists anew every few
+   * seconds.
+   */
+  revision?(): Promise<string>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /**

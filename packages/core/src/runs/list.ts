@@ -1,5 +1,6 @@
 /** Lists runs by what their heads say. */
 
+import type { Cipher } from "../ports/cipher.ts";
 import type { ListPage, ListQuery, RunHead, Storage } from "../ports/storage.ts";
 import { atOnce } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
@@ -29,11 +30,13 @@ export async function listRuns(host: Host, query: ListQuery): Promise<ListPage<L
   if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
     assertFindable(storage, query);
   const page = await storage.list(query);
-  const listed = page.runs.map(async (head): Promise<ListedRun> => {
-    const state = await headState(host, head);
-    return { ...(await withTexts(head, cipher ?? null)), state };
-  });
-  return { ...page, runs: await Promise.all(listed) };
+  return { ...page, runs: await Promise.all(page.runs.map((head) => listedRun(host, head, cipher))) };
+}
+
+/** A head as lists show it: with its texts opened, and the word for what the run does. */
+export async function listedRun(host: Host, head: RunHead, cipher?: Cipher | null): Promise<ListedRun> {
+  const state = await headState(host, head);
+  return { ...(await withTexts(head, cipher ?? null)), state };
 }
 
 /** The word for what a run does, from its head. */

@@ -18,10 +18,12 @@ import type {
   Tree,
 } from "../../src/api.ts";
 import type { Exported } from "../../src/export/export-run.ts";
+import { searchTime } from "@durable/core/inspect";
 import { readEvents } from "./events.ts";
 import { hrefOf } from "./router.ts";
 import { keepSession, sessionHeaders } from "./session.ts";
-import { connection } from "./state.ts";
+import { isUtc } from "./kept.ts";
+import { connection, waiting } from "./state.ts";
 import { type Handlers, Tabs } from "./tabs.ts";
 
 /** The data of an exported file; `null` on a server. */
@@ -101,11 +103,33 @@ const queryText = (query: Readonly<Record<string, string | null | undefined>>): 
   ).toString();
 
 export const getRuns = (query: Readonly<Record<string, string | null | undefined>>): Promise<RunList> =>
-  ask(`runs?${queryText(query)}`);
+  ask(`runs?${queryText({ ...query, since: timeIn(query, "since"), until: timeIn(query, "until") })}`);
+
+type Query = Readonly<Record<string, string | null | undefined>>;
+
+/** A day begins where the reader is, which the server does not know. */
+function timeIn(query: Query, field: "since" | "until"): string | null | undefined {
+  const text = query[field];
+  const time = text
+    ? searchTime(text.replaceAll('"', ""), field, { now: Date.now(), utc: isUtc.peek() })
+    : null;
+  return time === null ? text : new Date(time).toISOString();
+}
+
 export const getCounts = (): Promise<Counts> => ask("counts");
 export const getSummaries = (runs: readonly string[]): Promise<Record<string, Summary>> =>
   ask(`summaries?${queryText({ runs: runs.join(",") })}`);
-export const getInbox = (cursor: string | null): Promise<Inbox> => ask(`inbox?${queryText({ cursor })}`);
+export const getInbox = (cursor: string | null, limit = ""): Promise<Inbox> =>
+  ask(`inbox?${queryText({ cursor, limit })}`);
+
+/** Counts the open waits for the head of the page. */
+export async function countWaits(): Promise<void> {
+  waiting.value = await getInbox(null, "1").then(
+    ({ open }) => open,
+    () => waiting.peek(),
+  );
+}
+
 export const getTree = (runId: string): Promise<Tree> => ask(`${about(runId)}/tree`);
 export const getDiff = (before: string, after: string): Promise<DiffPage> =>
   ask(`diff?${queryText({ before, after })}`);

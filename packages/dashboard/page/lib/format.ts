@@ -2,6 +2,7 @@
 
 import type { RunStateName, RunStatus } from "@durable/core";
 import type { Row } from "../../src/api.ts";
+import { isUtc } from "./kept.ts";
 
 const second = 1_000;
 const minute = 60 * second;
@@ -28,21 +29,31 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / size)} ${name}${rest === 0 ? "" : ` ${rest} ${nextName}`}`;
 }
 
-/** 12:06 today, 14 Nov 12:06 before. */
+const zone = (): { timeZone?: string } => (isUtc.value ? { timeZone: "UTC" } : {});
+
+/** 12:06 today, 14 Nov 12:06 before. The head of its column, or a tooltip, says the zone. */
 export function clock(at: number, now: number): string {
-  const date = new Date(at);
-  const time = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-  const isToday = date.toDateString() === new Date(now).toDateString();
-  return isToday ? time : `${date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${time}`;
+  const dayOf = (time: number): string =>
+    new Date(time).toLocaleDateString("en-GB", { ...zone(), day: "numeric", month: "short" });
+  const time = new Date(at).toLocaleTimeString("en-GB", { ...zone(), hour: "2-digit", minute: "2-digit" });
+  return dayOf(at) === dayOf(now) && Math.abs(at - now) < 2 * day ? time : `${dayOf(at)} ${time}`;
 }
 
+/** The short name of the zone that times are shown in: UTC, CET, GMT-8. */
+export function zoneName(at: number): string {
+  const parts = new Intl.DateTimeFormat("en-GB", { ...zone(), timeZoneName: "short" }).formatToParts(at);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
+/** 2026-11-16 05:23:46 GMT-8. Swedes write dates as ISO 8601 does. */
 export function fullTime(at: number): string {
-  return new Date(at).toISOString().replace("T", " ").replace("Z", " UTC");
+  return `${new Date(at).toLocaleString("sv-SE", zone())} ${zoneName(at)}`;
 }
 
 export function timeOfDay(at: number): string {
   const date = new Date(at);
-  return `${date.toLocaleTimeString("en-GB")}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+  const ms = String(date.getMilliseconds()).padStart(3, "0");
+  return `${date.toLocaleTimeString("en-GB", zone())}.${ms}`;
 }
 
 /** 940, 8.4k, 1.2M. */

@@ -2,12 +2,13 @@
  * The runs that the list has loaded.
  *
  * store.1. Pages are loaded as they are scrolled to; what is loaded stays in order.
- * store.2. While the list is scrolled, new runs wait behind a button, so that lines do not move under the pointer.
+ * store.2. A change may be one of any run. What the beginning of the list does not show is read again once it is in view.
+ * store.3. While the list is scrolled, new runs wait behind a button, so that lines do not move under the pointer.
  */
 
 import { signal } from "@preact/signals";
 import type { RunItem, Summary } from "../../src/api.ts";
-import { getRuns, getSummaries } from "./api.ts";
+import { ApiError, getRuns, getSummaries } from "./api.ts";
 import { messageOf } from "./state.ts";
 
 type Query = Readonly<Record<string, string>>;
@@ -29,6 +30,9 @@ export class RunsStore {
   #waiting: readonly RunItem[] = [];
   /** By run, the change for which its summary was asked. */
   readonly #asked = new Map<string, number>();
+  /** Runs whose lines may be out of date. */
+  readonly #stale = new Set<string>();
+  #view: readonly RunItem[] = [];
 
   /** Another query: forgets the old list once the new one is there. */
   async begin(query: Query): Promise<void> {
@@ -36,6 +40,7 @@ export class RunsStore {
     this.#query = query;
     this.state.value = "loading";
     this.hidden.value = 0;
+    this.#stale.clear();
     await this.#load(null, (runs) => (this.items.value = runs), turn);
   }
 
@@ -63,6 +68,7 @@ export class RunsStore {
       this.state.value = next === null ? "end" : runs.length === 0 ? "searching" : "more";
     } catch (error) {
       if (turn !== this.#turn) return;
+      if (error instanceof ApiError && error.code === "invalid-query") this.items.value = [];
       this.error.value = messageOf(error);
       this.state.value = "more";
     }
@@ -78,13 +84,32 @@ export class RunsStore {
     const old = this.items.value;
     const known = new Set(old.map(({ runId }) => runId));
     const isNew = runs.filter(({ runId }) => !known.has(runId)).length;
+    for (const { runId } of old) if (!fresh.has(runId)) this.#stale.add(runId);
+    for (const { runId } of runs) this.#stale.delete(runId);
     if (this.scrolled && isNew > 0) {
       this.#waiting = runs;
       this.hidden.value = isNew;
       this.items.value = old.map((item) => fresh.get(item.runId) ?? item);
+    } else this.#merge(runs, next === null);
+    await this.#reread();
+  }
+
+  /** Reads again what is in view and may be out of date. A run that no longer fits the search is left out. */
+  async #reread(): Promise<void> {
+    const turn = this.#turn;
+    const ids = this.#view.map(({ runId }) => runId).filter((runId) => this.#stale.delete(runId));
+    if (ids.length === 0) return;
+    const found = await getRuns({ ...this.#query, ids: ids.join(",") }).catch(() => null);
+    if (turn !== this.#turn) return;
+    if (found === null) {
+      for (const runId of ids) this.#stale.add(runId);
       return;
     }
-    this.#merge(runs, next === null);
+    const fresh = new Map(found.runs.map((item) => [item.runId, item]));
+    const asked = new Set(ids);
+    this.items.value = this.items.value.flatMap((item) =>
+      asked.has(item.runId) ? (fresh.get(item.runId) ?? []) : item,
+    );
   }
 
   show(): void {
@@ -101,8 +126,10 @@ export class RunsStore {
     if (whole) this.state.value = "end";
   }
 
-  /** Asks for what the lines in view lack. */
-  summarize(items: readonly RunItem[]): void {
+  /** These lines are in view now: asks for what they lack. */
+  look(items: readonly RunItem[]): void {
+    this.#view = items;
+    void this.#reread();
     const missing = items.filter(({ runId, updatedAt }) => this.#asked.get(runId) !== updatedAt).slice(0, 60);
     if (missing.length === 0) return;
     for (const { runId, updatedAt } of missing) this.#asked.set(runId, updatedAt);

@@ -2,13 +2,14 @@
 
 import { signal } from "@preact/signals";
 import type { Session } from "../../src/api.ts";
+import { keep, kept } from "./kept.ts";
 
 export const session = signal<Session | null>(null);
 
 /** Whether the page hears of changes. */
 export const connection = signal<"live" | "lost" | "off">("off");
 
-/** How many waits are open, as far as the inbox has looked. */
+/** How many waits are open. */
 export const waiting = signal<{ readonly count: number; readonly more: boolean }>({ count: 0, more: false });
 
 /** A sentence at the edge of the page, such as the result of an action. */
@@ -41,33 +42,23 @@ setInterval(() => {
 
 type Theme = "light" | "dark";
 const themeName = "durable-theme";
-
-function stored(): Theme | null {
-  try {
-    const value = window.localStorage.getItem(themeName);
-    return value === "light" || value === "dark" ? value : null;
-  } catch {
-    // A page from a file may have no storage.
-    return null;
-  }
+function storedTheme(): Theme | null {
+  const value = kept(themeName);
+  return value === "light" || value === "dark" ? value : null;
 }
 
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 const systemTheme = (): Theme => (prefersDark.matches ? "dark" : "light");
 
-export const theme = signal<Theme>(stored() ?? systemTheme());
+export const theme = signal<Theme>(storedTheme() ?? systemTheme());
 
 prefersDark.addEventListener("change", () => {
-  if (stored() === null) theme.value = systemTheme();
+  if (storedTheme() === null) theme.value = systemTheme();
 });
 
 export function toggleTheme(): void {
   theme.value = theme.value === "dark" ? "light" : "dark";
-  try {
-    window.localStorage.setItem(themeName, theme.value);
-  } catch {
-    // Kept until the page is closed.
-  }
+  keep(themeName, theme.value);
 }
 
 theme.subscribe((value) => {

@@ -1,10 +1,10 @@
 /** Small parts that every view uses. */
 
+import { searchValue } from "@durable/core/inspect";
 import type { RunStateName, RunStatus } from "@durable/core";
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { shortId, stateName, statusName } from "../lib/format.ts";
-import { tagText } from "../lib/query.ts";
 import { go, hrefOf, isFile, runPath } from "../lib/router.ts";
 
 const stateClass: Readonly<Record<RunStateName | RunStatus, string>> = {
@@ -69,7 +69,7 @@ export function TagLink({ name, value }: { name: string; value: string }): JSX.E
   if (isFile) return <span class="tag">{text}</span>;
   return (
     <Link
-      to={`/?${new URLSearchParams({ tag: tagText(name, value) }).toString()}`}
+      to={`/?${new URLSearchParams({ tag: searchValue(text) }).toString()}`}
       class="tag"
       title={`Runs with ${text}`}
     >

@@ -171,7 +171,7 @@ export function Stats({ run }: { run: RunPage }): JSX.Element {
         value={`${totals.settled}${totals.failedAttempts > 0 ? `, ${plural(totals.failedAttempts, "failed attempt")}` : ""}`}
       />
       {run.deadline !== null && endedAt === null && (
-        <Stat name="Has to end by" value={fullTime(run.deadline).slice(0, 16)} />
+        <Stat name="Has to end by" value={fullTime(run.deadline)} />
       )}
       {tokens > 0 && (
         <Stat name="Tokens" value={`${count(spent.inputTokens)} in, ${count(spent.outputTokens)} out`} />

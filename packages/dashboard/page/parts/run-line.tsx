@@ -2,20 +2,27 @@
 
 import type { JSX } from "preact";
 import type { RunItem, Summary } from "../../src/api.ts";
-import { clock, cost, count, duration, fullTime, shortId } from "../lib/format.ts";
+import { clock, cost, count, duration, fullTime, shortId, zoneName } from "../lib/format.ts";
 import { runPath } from "../lib/router.ts";
 import { now } from "../lib/state.ts";
 import { Link, Status, TagLink } from "./basic.tsx";
 
-export const runsHeader = (
-  <div class="virtual-head run-line" role="row" aria-rowindex={1}>
-    {["Status", "Workflow", "Steps", "What", "Started", "Took", "Tokens", "Cost"].map((name, i) => (
-      <span key={name} role="columnheader" class={`c${i} ${i > 3 ? "n" : ""}`}>
-        {name}
-      </span>
-    ))}
-  </div>
-);
+export function RunsHeader(): JSX.Element {
+  return (
+    <div class="virtual-head run-line" role="row" aria-rowindex={1}>
+      {["Status", "Workflow", "Steps", "What", "Started", "Took", "Tokens", "Cost"].map((name, i) => (
+        <span
+          key={name}
+          role="columnheader"
+          class={`c${i} ${i > 3 ? "n" : ""}`}
+          title={name === "Started" ? `Times in ${zoneName(now.value)}` : undefined}
+        >
+          {name}
+        </span>
+      ))}
+    </div>
+  );
+}
 
 interface RunLineProps {
   readonly item: RunItem;

@@ -92,13 +92,11 @@ function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.El
       <dd>
         {row.fromJournal === true ? "from the journal, not run here" : status}
         {row.edited === true && <span class="tag">edited</span>}
-        {row.struck !== undefined && (
-          <span class="tag">before the retry of {fullTime(row.struck).slice(0, 19)}</span>
-        )}
+        {row.struck !== undefined && <span class="tag">before the retry of {fullTime(row.struck)}</span>}
       </dd>
       <dt>Started</dt>
       <dd title={fullTime(startedAt)}>
-        {fullTime(startedAt).slice(0, 19)}{" "}
+        {fullTime(startedAt)}{" "}
         {endedAt !== null && <span class="faint">took {duration(endedAt - startedAt)}</span>}
       </dd>
       {firstAt !== undefined && last !== undefined && endedAt !== null && (

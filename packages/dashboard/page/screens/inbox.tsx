@@ -34,7 +34,7 @@ function useInbox(): InboxState {
       const cursor = page.next;
       unreadable.value = damaged;
       [items.value, next.value, error.value] = [found, cursor, null];
-      waiting.value = { count: found.length, more: cursor !== null };
+      waiting.value = page.open;
     } catch (problem) {
       error.value = messageOf(problem);
     }

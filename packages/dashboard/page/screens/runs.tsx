@@ -2,30 +2,33 @@
 
 import { computed, useSignal } from "@preact/signals";
 import type { RunStatus } from "@durable/core";
+import { searchFields, searchText, type SearchTerms } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Counts } from "../../src/api.ts";
-import { getCounts, watch } from "../lib/api.ts";
+import { countWaits, getCounts, watch } from "../lib/api.ts";
 import { plural, statusName } from "../lib/format.ts";
 import { grouped, type ListLine } from "../lib/grouping.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
-import { type Filters, searchOf } from "../lib/query.ts";
 import { RunsStore } from "../lib/runs-store.ts";
 import { go, queryOf, runPath, setQuery } from "../lib/router.ts";
 import { session } from "../lib/state.ts";
 import { Empty, Problem } from "../parts/basic.tsx";
-import { RunLine, runsHeader } from "../parts/run-line.tsx";
+import { RunLine, RunsHeader } from "../parts/run-line.tsx";
 import { Virtual } from "../parts/virtual.tsx";
 
 const lineHeight = 34;
 
-export const filters = computed<Filters>(() => ({
-  status: queryOf("status"),
-  workflow: queryOf("workflow"),
-  text: queryOf("text"),
-  parent: queryOf("parent"),
-  tag: queryOf("tag"),
-}));
+const names = [...searchFields, "text"] as const;
+
+/** The search that the address has. */
+export const filters = computed<SearchTerms>(() =>
+  Object.fromEntries(names.map((name) => [name, queryOf(name)]).filter(([, value]) => value !== "")),
+);
+
+/** The parts of the address for a search; what it does not have is removed. */
+export const addressOf = (terms: SearchTerms): Readonly<Record<string, string | null>> =>
+  Object.fromEntries(names.map((name) => [name, terms[name] ?? null]));
 
 export function RunsScreen(): JSX.Element {
   const store = useMemo(() => new RunsStore(), []);
@@ -35,6 +38,7 @@ export function RunsScreen(): JSX.Element {
   const key = JSON.stringify(query);
   const count = async (): Promise<void> => {
     counts.value = await getCounts().catch(() => counts.peek());
+    await countWaits();
   };
   const refresh = useThrottle(() => Promise.all([store.refresh(), count()]), 1_000);
   useEffect(() => void store.begin(query), [key]);
@@ -64,7 +68,7 @@ const statuses: readonly (readonly [RunStatus, string])[] = [
 const rare: readonly RunStatus[] = ["paused", "cancelled"];
 
 function Chips({ counts, order }: { counts: Counts | null; order: string }): JSX.Element {
-  const { status } = filters.value;
+  const { status = "" } = filters.value;
   const shown = statuses.filter(
     ([name]) => name === status || !rare.includes(name) || (counts?.[name].count ?? 0) > 0,
   );
@@ -162,7 +166,7 @@ function RunsList({ store }: { store: RunsStore }): JSX.Element {
         role="grid"
         label="Runs"
         class="runs"
-        header={runsHeader}
+        header={<RunsHeader />}
         count={lines.length}
         height={lineHeight}
         shown={chosen}
@@ -175,7 +179,7 @@ function RunsList({ store }: { store: RunsStore }): JSX.Element {
         }}
         onView={(first, last) => {
           store.scrolled = first > 0;
-          store.summarize(lines.slice(first, last + 1).map(({ item }) => item));
+          store.look(lines.slice(first, last + 1).map(({ item }) => item));
           if (last >= lines.length - 20) void store.more();
         }}
         render={(i) => {
@@ -219,17 +223,13 @@ function Footer({ store, shown }: { store: RunsStore; shown: number }): JSX.Elem
 }
 
 function NoRuns(): JSX.Element {
-  const search = searchOf(filters.value);
+  const search = searchText(filters.value);
   if (search !== "")
     return (
       <div class="card">
         <Empty title="No run fits these filters.">
           <p class="id">{search}</p>
-          <button
-            type="button"
-            class="btn"
-            onClick={() => setQuery({ status: null, workflow: null, text: null, parent: null, tag: null })}
-          >
+          <button type="button" class="btn" onClick={() => setQuery(addressOf({}))}>
             Clear the filters
           </button>
         </Empty>

@@ -1,5 +1,6 @@
 /** Waits for people, over all runs. Proven in test/actions.test.ts. */
 
+import type { ListPage } from "@durable/core";
 import { viewRun } from "@durable/core/inspect";
 import { type Call, json, readable } from "@durable/http/kit";
 import type { Inbox, InboxItem, Unreadable } from "../api.ts";
@@ -31,7 +32,25 @@ export async function inbox(service: Service, { request, url }: Call): Promise<R
     }),
   );
   const sorted = items.flat().toSorted((a, b) => (until(a) < until(b) ? -1 : Number(until(a) > until(b))));
-  return json(200, { items: sorted, unreadable, next: page.next } satisfies Inbox);
+  const open = await openWaits(service, request);
+  return json(200, { items: sorted, unreadable, open, next: page.next } satisfies Inbox);
+}
+
+/** So many runs with open waits are counted at most. */
+const mostCounted = 2_000;
+const countPage = 500;
+
+/** Counts by heads, without reading a journal. */
+async function openWaits(service: Service, request: Request): Promise<Inbox["open"]> {
+  let count = 0;
+  let cursor: string | null = null;
+  for (let read = 0; read < mostCounted; read += countPage) {
+    const page: ListPage = await service.app.list({ waiting: true, limit: countPage, cursor });
+    for (const { waits } of await readable(service, request, page.runs)) count += waits?.count ?? 0;
+    cursor = page.next;
+    if (cursor === null) break;
+  }
+  return { count, more: cursor !== null };
 }
 
 function until({ wait }: InboxItem): number {

@@ -46,18 +46,3 @@ export function numberIn(url: URL, name: string, bounds: { min: number; max: num
 export function listIn(url: URL, name: string): string[] {
   return (url.searchParams.get(name) ?? "").split(",").filter((part) => part !== "");
 }
-
-/** `?tag=customer=42,team=red`, each part encoded once more, because values may have commas. */
-export function tagsIn(url: URL): Readonly<Record<string, string>> | undefined {
-  const pairs = listIn(url, "tag").map((text) => {
-    const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-    if (name === undefined || value === undefined)
-      throw new HttpError("invalid-query", `"${text}" is not a tag: write name=value.`);
-    try {
-      return [decodeURIComponent(name), decodeURIComponent(value)] as const;
-    } catch {
-      throw new HttpError("invalid-query", `"${text}" is not encoded as a tag has to be.`);
-    }
-  });
-  return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
-}

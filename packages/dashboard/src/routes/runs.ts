@@ -6,13 +6,20 @@
  */
 
 import type { ListedRun, ListPage, RunStatus } from "@durable/core";
-import { type Doing, underWay } from "@durable/core/inspect";
+import {
+  type Doing,
+  listedRuns,
+  type RunSearch,
+  runSearch,
+  storageOf,
+  underWay,
+} from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
 import { allow, type Call, json, readable, runIdOf } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
 import type { Service } from "../options.ts";
 import { describe } from "../text.ts";
-import { listIn, numberIn, tagsIn } from "./request.ts";
+import { listIn, numberIn } from "./request.ts";
 
 const statuses: readonly RunStatus[] = [
   "blocked",
@@ -29,63 +36,74 @@ const urgent: readonly RunStatus[] = statuses.slice(0, 5);
 const mostScanned = 5_000;
 const scanPage = 500;
 
+/** How many runs one request reads again by their ids. */
+const mostNamed = 60;
+
 /** A part of the list: runs of one status, or all, of which some are left out. */
 interface Segment {
   readonly status: RunStatus | undefined;
   readonly leaves: (head: ListedRun) => boolean;
 }
 
+/** What the query searches for; a search that is not understood is refused. */
+async function searchIn({ app, prices }: Service, url: URL): Promise<RunSearch> {
+  const terms = Object.fromEntries([...url.searchParams].filter(([, value]) => value !== ""));
+  const { finds = false } = await storageOf(app);
+  const search = runSearch(terms, { now: app.world.now(), prices, finds });
+  if (search.problems.length > 0) throw new HttpError("invalid-query", search.problems.join(" "));
+  return search;
+}
+
 export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
   const { app } = service;
   const limit = numberIn(url, "limit", { min: 1, max: 200, or: 50 });
-  const workflow = listIn(url, "workflow");
-  const parent = url.searchParams.get("parent") ?? "";
-  const text = (url.searchParams.get("text") ?? "").toLowerCase();
-  const tags = tagsIn(url);
-  for (const one of workflow.length === 0 ? [undefined] : workflow)
-    await allow(service, request, {
-      type: "list",
-      ...(one === undefined ? {} : { workflow: one }),
-      ...(parent === "" ? {} : { runId: runIdOf(parent) }),
-      ...(tags === undefined ? {} : { tags }),
-    });
-  const segments = segmentsOf(url);
+  const search = await searchIn(service, url);
+  const { workflow, parent, tags } = search.query;
+  for (const one of [workflow ?? [undefined]].flat())
+    for (const runId of [parent ?? [undefined]].flat())
+      await allow(service, request, {
+        type: "list",
+        ...(one === undefined ? {} : { workflow: one }),
+        ...(runId === undefined ? {} : { runId: runIdOf(runId) }),
+        ...(tags === undefined ? {} : { tags }),
+      });
+  const named = listIn(url, "ids").slice(0, mostNamed);
+  if (named.length > 0) {
+    const heads = (await listedRuns(app, named)).filter((head) => search.fits(head));
+    return reply(service, await readable(service, request, heads), null);
+  }
+  const segments = segmentsOf(search, url.searchParams.get("order") === "newest");
   let { index, inner } = readCursor(url.searchParams.get("cursor"), segments.length);
   const found: ListedRun[] = [];
   for (let scanned = 0; index < segments.length && found.length < limit && scanned < mostScanned;) {
     const { status, leaves } = segments[index] as Segment;
     const page: ListPage<ListedRun> = await app.list({
-      ...(workflow.length === 0 ? {} : { workflow }),
-      ...(parent === "" ? {} : { parent }),
-      tags,
+      ...search.query,
       status,
-      limit: text === "" ? limit - found.length : scanPage,
+      limit: search.scans ? scanPage : limit - found.length,
       cursor: inner,
     });
     scanned += Math.max(1, page.runs.length);
-    const shown = page.runs.filter((head) => !leaves(head) && matches(head, text));
+    const shown = page.runs.filter((head) => !leaves(head) && search.fits(head));
     found.push(...(await readable(service, request, shown)));
     inner = page.next;
     if (inner === null) index += 1;
   }
-  const next = index < segments.length ? `${index}.${inner ?? ""}` : null;
+  return reply(service, found, index < segments.length ? `${index}.${inner ?? ""}` : null);
+}
+
+async function reply({ app }: Service, heads: readonly ListedRun[], next: string | null): Promise<Response> {
   const doing = await underWay(app);
-  const runs = found.map((head) => itemOf(head, doing.get(head.runId)));
+  const runs = heads.map((head) => itemOf(head, doing.get(head.runId)));
   return json(200, { runs, next } satisfies RunList);
 }
 
 const none = (): boolean => false;
 
-function segmentsOf(url: URL): Segment[] {
-  const asked = listIn(url, "status");
-  const unknown = asked.find((status) => !statuses.includes(status as RunStatus));
-  if (unknown !== undefined) throw new HttpError("invalid-query", `There is no status "${unknown}".`);
-  if (url.searchParams.get("order") === "newest" && asked.length !== 1) {
-    const leaves = asked.length === 0 ? none : (head: ListedRun) => !asked.includes(head.status);
-    return [{ status: undefined, leaves }];
-  }
-  if (asked.length > 0)
+function segmentsOf({ statuses: asked }: RunSearch, isNewest: boolean): Segment[] {
+  if (asked.length > 0 && (!isNewest || asked.length === 1))
     return statuses.filter((status) => asked.includes(status)).map((status) => ({ status, leaves: none }));
+  if (isNewest) return [{ status: undefined, leaves: none }];
   const rest = { status: undefined, leaves: (head: ListedRun) => urgent.includes(head.status) };
   return [...urgent.map((status): Segment => ({ status, leaves: none })), rest];
 }
@@ -97,10 +115,6 @@ function readCursor(cursor: string | null, segments: number): { index: number; i
   if (found === null || index >= segments)
     throw new HttpError("invalid-query", "The cursor is not one of this list.");
   return { index, inner: found[2] === "" ? null : (found[2] ?? null) };
-}
-
-function matches({ runId, label, workflow }: ListedRun, text: string): boolean {
-  return text === "" || [runId, label ?? "", workflow].some((field) => field.toLowerCase().includes(text));
 }
 
 export function itemOf(head: ListedRun, doing?: readonly Doing[]): RunItem {

@@ -22,6 +22,7 @@ import { orderChecks } from "./order.ts";
 import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
 import { reportChecks } from "./reports.ts";
+import { revisionChecks } from "./revision.ts";
 import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type Checks, type ConformanceHandle } from "./subject.ts";
@@ -55,6 +56,7 @@ const groups: readonly (readonly [why: string, tests: Checks])[] = [
   ["Limits hold for all processes together: a text is swapped only if it is unchanged.", limitChecks],
   ["A note shows a blocked run in lists, until the journal grows or is leased.", noteChecks],
   ["The last report of a run is listed with it.", reportChecks],
+  ["Pages hear of every change, and read nothing while there is none.", revisionChecks],
   ["A pause of a workflow is seen by every process.", pauseChecks],
   [
     "A driver reads a long run from the beginning of its chapter, with every blob that its batches name.",

@@ -32,6 +32,7 @@ type OptionalMember =
   | "paused"
   | "readChapter"
   | "dropChapters"
+  | "revision"
   | "changed"
   | "claim"
   | "whenDue"

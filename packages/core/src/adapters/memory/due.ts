@@ -69,6 +69,8 @@ class Lists {
 const slotKey = (workflow: string, slot: string): string => JSON.stringify([workflow, slot]);
 
 export class MemoryDue {
+  /** How often a run was placed. */
+  placed = 0;
   readonly #now: () => number;
   readonly #places = new Map<Kept, readonly Leave[]>();
   readonly #held = new Sorted(byNumber);
@@ -91,6 +93,7 @@ export class MemoryDue {
   /** A run was created, changed or deleted. `dueAt` is a time at which it may be due, whatever the clock says. */
   place(run: Kept, dueAt = -Infinity): void {
     const { head, deleted } = run;
+    this.placed += 1;
     if (this.#staysHeld(run)) return;
     for (const leave of this.#places.get(run) ?? []) leave();
     const places = deleted ? [] : this.#inSlot(run);

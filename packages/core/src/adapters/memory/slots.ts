@@ -50,8 +50,8 @@ export function singletonOf(runs: Runs, { runId, workflow, flow }: RunHead): str
   return null;
 }
 
-/** What `storage.limits` is. */
-export function memoryLimits(runs: Runs): StorageLimits {
+/** What `storage.limits` is. `changed` is called when a text is another one. */
+export function memoryLimits(runs: Runs, changed: () => void): StorageLimits {
   const texts = new Map<string, { readonly value: string; readonly until: number }>();
   const valueOf = (name: string): string | null => {
     const text = texts.get(name);
@@ -59,15 +59,19 @@ export function memoryLimits(runs: Runs): StorageLimits {
     texts.delete(name);
     return null;
   };
+  const keep = (name: string, value: string, keepMs: number): void => {
+    texts.set(name, { value, until: runs.now() + keepMs });
+    changed();
+  };
   return {
     slots: async () => slotUse(runs),
     read: async (name) => ({ value: valueOf(name), now: runs.now() }),
     swap: async (name, before, after, keepMs) => {
       if (valueOf(name) !== before) return false;
-      texts.set(name, { value: after, until: runs.now() + keepMs });
+      keep(name, after, keepMs);
       return true;
     },
-    put: async (name, value, keepMs) => void texts.set(name, { value, until: runs.now() + keepMs }),
+    put: async (name, value, keepMs) => keep(name, value, keepMs),
     texts: async (prefix) =>
       [...texts.keys()].toSorted().flatMap((name) => {
         const value = name.startsWith(prefix) ? valueOf(name) : null;

@@ -121,7 +121,7 @@ export class Commits {
   #commit(writes: readonly Write[]): void {
     const settle: (() => void)[] = [];
     let current: Write | undefined;
-    const rows = writes.every(({ run }) => run !== null) ? null : this.#rows();
+    const rows = writes.every(({ run }) => run !== null) ? null : this.rows;
     let appended = false;
     try {
       for (current of writes) {
@@ -139,7 +139,7 @@ export class Commits {
       return;
     }
     // A commit of refused writes changes nothing and needs no fsync.
-    if (appended || (rows !== null && rows !== this.#rows())) this.count += 1;
+    if (appended || (rows !== null && rows !== this.rows)) this.count += 1;
     const [first] = writes;
     this.#alone = first !== undefined && writes.every(({ run }) => run === first.run) ? first.run : null;
     try {
@@ -152,7 +152,7 @@ export class Commits {
   }
 
   /** Rows that this connection has changed so far. */
-  #rows(): number {
+  get rows(): number {
     return Number(this.#changes.get()?.["rows"]);
   }
 

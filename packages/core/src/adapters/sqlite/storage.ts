@@ -277,6 +277,11 @@ export class SqliteStorage implements Storage {
     });
   }
 
+  /** SQLite counts commits of other connections; those of this one are known by the rows that they changed. */
+  revision(): Promise<string> {
+    return this.#read(() => `${this.#sql.version.get()?.["data_version"]} ${this.#commits.rows}`);
+  }
+
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
     if (this.closed) throw this.#closedError();
     await this.#watch.changed(locator, length, signal);
