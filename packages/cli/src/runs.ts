@@ -1,7 +1,14 @@
 /** Finds runs: by a reference of one run, and by a filter. */
 
 import type { App, Duration, ListedRun, RunHead, RunStatus } from "@durable/core";
-import { readSearch, runSearch, storageOf, type RunSearch, type SearchTerms } from "@durable/core/inspect";
+import {
+  readSearch,
+  runSearch,
+  storageOf,
+  type RunSearch,
+  type SearchContext,
+  type SearchTerms,
+} from "@durable/core/inspect";
 import { toMs } from "@durable/core/storage";
 import type { CommandContext, Flags } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
@@ -103,10 +110,13 @@ function lengthOf(text: string): number {
   }
 }
 
-/** All runs of a status. */
-export function statusFilter(status: RunStatus): Filter {
-  const terms = { status };
-  return { terms, search: runSearch(terms, { now: 0 }), before: Infinity };
+/** The filter of a text. A text that is not understood is refused. */
+export function filterOfText(where: string, context: SearchContext = { now: 0 }): Filter {
+  const { terms, problems } = readSearch(where);
+  const search = runSearch(terms, context);
+  const [problem] = [...problems, ...search.problems];
+  if (problem !== undefined) throw new CliError(problem);
+  return { terms, search, before: Infinity };
 }
 
 /** True when a filter chooses everything. */

@@ -67,6 +67,30 @@ describe("durable mcp with a real client", () => {
     expect(await value("plan_fork", { run: "tides-1", from: "draft" })).toMatchObject({ blocked: null });
     expect(await value("replay_run", { run: "old-1" })).toMatchObject({ verdict: "diverged" });
     expect(await value("explain_error", { code: "poison" })).toMatchObject({ exit: 4 });
+    const found = await value("list_runs", { where: "status:completed tides", limit: 1 });
+    expect(found).toMatchObject({ runs: [{ runId: "tides-1" }], next: null });
+    const first = await value("list_runs", { limit: 2 });
+    const second = await value("list_runs", { limit: 3, cursor: first["next"] });
+    expect([first, second].flatMap(({ runs }) => runs as object[])).toHaveLength(5);
+    for (const [given, problem] of [
+      [{ status: "nope" }, /"status" of list_runs is "nope": use one of running/],
+      [{ where: "foo:bar" }, /"foo:bar" is not a filter/],
+      [{ limit: 0 }, /use a number from 1 to 200/],
+      [{ limit: "5" }, /use a whole number/],
+      [{ tag: "a" }, /takes no "tag"/],
+    ] as const)
+      expect(await call("list_runs", given)).toMatchObject({
+        isError: true,
+        text: expect.stringMatching(problem),
+      });
+    expect(await value("get_step", { run: "tides-1", key: "plan", path: "attempts.0" })).toMatchObject({
+      number: 1,
+    });
+    expect(await call("get_step", { run: "tides-1", key: "plan", path: "nothing" })).toMatchObject({
+      isError: true,
+    });
+    const { structuredContent } = await client.callTool({ name: "show_run", arguments: { run: "@failed" } });
+    expect(structuredContent).toMatchObject({ runId: "sun-1", status: "failed" });
     expect(await call("show_run", { run: "nothing" })).toMatchObject({ isError: true });
     expect(await call("show_run")).toMatchObject({ isError: true, text: 'show_run needs "run".' });
     await expect(call("resume_run", { run: "moon-1", value: { approved: true } })).rejects.toThrow("no tool");
@@ -86,6 +110,28 @@ describe("durable mcp with a real client", () => {
     expect(await call("resume_run", { run: "moon-1", value: 1 })).toMatchObject({ isError: true });
     const forked = await value("fork_run", { run: "sun-1", edit: { approve: { approved: true } } });
     expect(forked).toMatchObject({ status: "completed" });
+    await client.close();
+  });
+
+  test("retries, pauses, unpauses and sends where it may", async () => {
+    const { client, call, value } = await connect(["--allow", "retry,pause,unpause,send"]);
+    const { tools } = await client.listTools();
+    expect(tools.slice(reading.length).map(({ name }) => name)).toEqual([
+      "retry_run",
+      "pause_run",
+      "unpause_run",
+      "send_message",
+    ]);
+    expect(await value("pause_run", { run: "tides-2", reason: "a look" })).toEqual({ status: "paused" });
+    expect(await value("unpause_run", { run: "tides-2" })).not.toEqual({ status: "paused" });
+    const sent = await value("send_message", {
+      run: "tides-2",
+      topic: "hints",
+      payload: { be: "brief" },
+      id: "h1",
+    });
+    expect(sent).toMatchObject({ status: "accepted" });
+    expect(await call("retry_run", { run: "tides-1" })).toMatchObject({ isError: true });
     await client.close();
   });
 

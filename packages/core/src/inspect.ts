@@ -46,6 +46,7 @@ export {
   type SearchField,
   type SearchTerms,
 } from "./inspect/search.ts";
+export { answerText, partsOfChunk } from "./inspect/answer.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export {

@@ -7,7 +7,7 @@ import { toolsOf } from "../mcp/tools.ts";
 import { actions, type Allowable } from "../mcp/writers.ts";
 
 export const mcp: Command = {
-  usage: "[--allow resume,fork,wake,cancel]",
+  usage: "[--allow resume,fork,retry,send]",
   summary: "Offers the runs as MCP tools on stdin and stdout; read-only unless --allow",
   arguments: [0, 0],
   options: {

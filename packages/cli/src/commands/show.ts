@@ -2,7 +2,7 @@
 
 import type { RunStateName } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import { plain, type RowView, type RunView, type WaitView } from "@durable/core/inspect";
+import { answerText, plain, type RowView, type RunView, type WaitView } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { lookAt, type Look } from "../look.ts";
@@ -286,7 +286,9 @@ function stepLines(row: RowView, now: number, term: Terminal): string[] {
     lines.push(`  ${used.model}  ${used.inputTokens} in, ${used.outputTokens} out`);
   if (row.prompt === true)
     lines.push(styled("dim", `  durable show <run> --prompt '${row.key}' has what was asked`));
-  if ("value" in row) lines.push("", JSON.stringify(plain(row.value), null, 2));
+  const said = "value" in row ? answerText(row.value) : "";
+  if (said !== "") lines.push("", ...said.split("\n"), styled("dim", "  --json has all that was recorded"));
+  else if ("value" in row) lines.push("", JSON.stringify(plain(row.value), null, 2));
   return lines;
 }
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { App, ListedRun } from "@durable/core";
 import type { Entry } from "@durable/core/types";
-import { plain } from "@durable/core/inspect";
+import { answerText, partsOfChunk, plain } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
 import { allRuns, findRun, shortId } from "../runs.ts";
@@ -106,9 +106,18 @@ function kindText(kind: Entry["kind"]): string {
 }
 
 function aboutOf(entry: Entry): string {
-  if (entry.kind === "stream.chunks") return entry.chunks.map((chunk) => inline(chunk, 80)).join(" ");
+  if (entry.kind === "stream.chunks") return chunksText(entry.chunks);
   if ("error" in entry) return inline(entry.error instanceof Error ? entry.error.message : entry.error);
+  if ("value" in entry && answerText(entry.value) !== "") return inline(answerText(entry.value));
   if ("output" in entry) return inline(entry.output);
   if ("value" in entry && entry.value !== undefined) return inline(entry.value);
   return "note" in entry && entry.note !== null ? inline(entry.note) : "";
+}
+
+/** What a model said, as text; other chunks as they are. */
+function chunksText(chunks: readonly unknown[]): string {
+  const text = answerText(chunks);
+  if (text !== "") return inline(text, 1_000);
+  const parts = chunks.flatMap(partsOfChunk);
+  return parts.map((part) => inline((part as { type?: unknown } | null)?.type ?? part, 80)).join(" ");
 }

@@ -2,7 +2,7 @@
 
 import { DurableError, type ListedRun, type RunHead } from "@durable/core";
 import { replayRun, underWay } from "@durable/core/inspect";
-import { allRuns, shortId, statusFilter } from "../runs.ts";
+import { allRuns, filterOfText, shortId } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { duration, plural } from "../text/format.ts";
 import type { Finding } from "./finding.ts";
@@ -17,7 +17,7 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
   const { app } = session;
   const open: ListedRun[] = [];
   for (const status of ["running", "suspended", "blocked"] as const)
-    for await (const head of allRuns(app, statusFilter(status))) open.push(head);
+    for await (const head of allRuns(app, filterOfText(`status:${status}`))) open.push(head);
   // A damaged row may say anything of its run, also that it has ended.
   const listed = new Set(open.map(({ locator }) => locator));
   for await (const head of allRuns(app)) if (isDamaged(head) && !listed.has(head.locator)) open.push(head);

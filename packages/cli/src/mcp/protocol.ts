@@ -6,6 +6,8 @@
 
 import type { ActionType } from "@durable/core/types";
 import type { Plain } from "@durable/core/inspect";
+import { problemOf } from "./arguments.ts";
+import { bounded, type Part } from "./bounded.ts";
 import { version } from "../version.ts";
 
 export interface Tool {
@@ -131,10 +133,16 @@ async function callTool(tools: readonly Tool[], params: Readonly<Record<string, 
     return { error: { code: invalidParams, message: `There is no tool "${String(params["name"])}".` } };
   try {
     const args = (params["arguments"] ?? {}) as Readonly<Record<string, unknown>>;
-    const missing = (tool.inputSchema.required ?? []).find((name) => args[name] === undefined);
-    if (missing !== undefined) throw new Error(`${tool.name} needs "${missing}".`);
-    const value = await tool.call(args);
-    return { result: { content: [{ type: "text", text: JSON.stringify(value, null, 1) }] } };
+    const problem = problemOf(tool, args);
+    if (problem !== null) throw new Error(problem);
+    const value = bounded(await tool.call(args), tool.readOnly ? (args as Part) : {});
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return {
+      result: {
+        content: [{ type: "text", text: JSON.stringify(value) }],
+        structuredContent: isObject ? value : { value },
+      },
+    };
   } catch (error) {
     const { code, message } = error as { code?: unknown; message?: unknown };
     const text = `${typeof code === "string" ? `${code}: ` : ""}${typeof message === "string" ? message : String(error)}`;

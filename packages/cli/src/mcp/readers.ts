@@ -3,19 +3,20 @@
 import { DurableError, type App } from "@durable/core";
 import { diff } from "@durable/core/inspect";
 import { replayRun } from "@durable/core/inspect";
-import { plain, promptOf, viewRun, type Plain, type RowView } from "@durable/core/inspect";
+import { answerText, plain, promptOf, viewRun, type Plain, type RowView } from "@durable/core/inspect";
 import { tableOf } from "../commands/explain.ts";
 import { planJson } from "../commands/fork.ts";
 import { headJson } from "../commands/ls.ts";
 import { CliError } from "../exit.ts";
 import { lookAt } from "../look.ts";
+import { filterOfText, someRuns } from "../runs.ts";
 import type { Session } from "../session.ts";
+import { partSchema } from "./bounded.ts";
 import { errorsPage } from "../version.ts";
 import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, textLength, type Args } from "./kit.ts";
 import type { Tool } from "./protocol.ts";
 
 const mostRows = 300;
-const statuses = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 
 /** The actions of tools that do not read one run. */
 const asks: Readonly<Record<string, Tool["asks"]>> = {
@@ -29,14 +30,16 @@ type Read = (session: Session, args: Args, now: number) => Promise<Plain>;
 
 export function readers(session: Session, now: () => number): Tool[] {
   const reader = (name: string, description: string, inputSchema: Schema, call: Read): Tool => {
-    const about = { name, description, inputSchema, asks: asks[name] ?? "read", readOnly: true };
+    const properties = { ...inputSchema.properties, ...partSchema };
+    const schema = { ...inputSchema, properties };
+    const about = { name, description, inputSchema: schema, asks: asks[name] ?? "read", readOnly: true };
     return { ...about, call: (args) => call(session, args, now()) };
   };
   const one = schemaOf({ run: runSchema }, "run");
   return [
     reader(
       "list_runs",
-      "Lists runs, newest first. Blocked and failed runs need attention.",
+      "Lists runs, newest first, with usage and error. Blocked and failed runs need attention.",
       listSchema,
       listRuns,
     ),
@@ -48,7 +51,7 @@ export function readers(session: Session, now: () => number): Tool[] {
     ),
     reader(
       "get_step",
-      "One step of a run in full: attempts, output, error with causes; of a model call also what was asked and what is new in it, where that is recorded.",
+      "One step of a run in full: what a model said, attempts, output, error with causes; of a model call also what was asked and what is new in it, where that is recorded.",
       stepSchema,
       getStep,
     ),
@@ -86,14 +89,30 @@ export function readers(session: Session, now: () => number): Tool[] {
 }
 
 const listSchema = schemaOf({
-  status: { type: "string", enum: statuses },
+  where: {
+    type: "string",
+    description:
+      "As on the page: status:failed,queued workflow:loan tag:customer=42 version:7 since:1d until:2026-11-17 error:429 cost>0.5, and words",
+  },
+  status: {
+    type: "string",
+    enum: ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"],
+  },
   workflow: { type: "string" },
   limit: { type: "integer", minimum: 1, maximum: 200 },
   cursor: { type: "string", description: "next of the previous page" },
 });
 
-async function listRuns({ app }: Session, { status, workflow, limit = 20, cursor }: Args): Promise<Plain> {
-  const { runs, next } = await app.list({ status, workflow, limit, cursor } as Parameters<App["list"]>[0]);
+async function listRuns(session: Session, args: Args, now: number): Promise<Plain> {
+  const where = [
+    text(args, "where") ?? "",
+    ...(["status", "workflow"] as const).map((name) =>
+      text(args, name) ? `${name}:"${text(args, name)}"` : "",
+    ),
+  ].join(" ");
+  const { limit = 20 } = args as { readonly limit?: number };
+  const filter = filterOfText(where, { now, prices: session.prices });
+  const { runs, next } = await someRuns(session.app, { filter, limit, cursor: text(args, "cursor") ?? null });
   return plain({ runs: runs.map(headJson), next });
 }
 
@@ -138,8 +157,10 @@ async function getStep(session: Session, args: Args): Promise<Plain> {
   const struck = retries.flatMap((retry) => retry.rows.filter(({ key }) => key === wanted));
   const asked = promptOf(entries, wanted ?? "");
   const prompt = asked === null ? {} : { prompt: asked };
-  if (row !== undefined && struck.length === 0) return plain({ ...row, ...prompt });
-  if (struck.length > 0) return plain({ ...row, ...prompt, struck });
+  const words = answerText(row?.value);
+  const said = words === "" ? {} : { said: words };
+  if (row !== undefined && struck.length === 0) return plain({ ...said, ...row, ...prompt });
+  if (struck.length > 0) return plain({ ...said, ...row, ...prompt, struck });
   const keys = rows.map(({ key }) => key).slice(0, 50);
   throw new CliError(`There is no step "${wanted ?? ""}". Keys: ${keys.join(", ")}`, {
     code: "unknown-step",

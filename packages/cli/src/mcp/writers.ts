@@ -12,18 +12,27 @@ import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, type Args } 
 import type { Tool } from "./protocol.ts";
 
 /** What --allow may name. */
-export const actions = ["resume", "fork", "wake", "cancel"] as const satisfies readonly ActionType[];
+export const actions = [
+  "resume",
+  "fork",
+  "wake",
+  "cancel",
+  "retry",
+  "pause",
+  "unpause",
+  "send",
+] as const satisfies readonly ActionType[];
 export type Allowable = (typeof actions)[number];
 
 export function writers(session: Session, allowed: ReadonlySet<Allowable>): Tool[] {
   return actions
     .filter((action) => allowed.has(action))
-    .map((asks) => ({ ...tools[asks](session, allowed), asks, readOnly: false }));
+    .map((asks) => ({ ...{ ...driving, ...recording }[asks](session, allowed), asks, readOnly: false }));
 }
 
 type Make = (session: Session, allowed: ReadonlySet<Allowable>) => Omit<Tool, "readOnly" | "asks">;
 
-const tools: Record<Allowable, Make> = {
+const driving: Record<Exclude<Allowable, keyof typeof recording>, Make> = {
   resume: (session) => ({
     name: "resume_run",
     description: "Answers a suspend point. The answer must fit the schema that list_waits gives.",
@@ -66,6 +75,60 @@ const tools: Record<Allowable, Make> = {
       const reason = text(args, "reason");
       const { status, cancelling } = await cancelRun(session.app, await runOf(session, args), { reason });
       return plain({ status, ...(cancelling === true ? { cleanUp: "a worker cleans up" } : {}) });
+    },
+  }),
+};
+
+/** Tools that only record: a worker goes on. */
+const recording: Record<"retry" | "pause" | "unpause" | "send", Make> = {
+  retry: (session) => ({
+    name: "retry_run",
+    description:
+      "Continues a failed run in place: its failed steps begin anew, the others keep what they recorded. A worker drives it.",
+    inputSchema: schemaOf({ run: runSchema }, "run"),
+    call: async (args) => {
+      const { status } = await session.app.get(await runOf(session, args)).retry({ drive: false });
+      return plain({ status });
+    },
+  }),
+  pause: (session) => ({
+    name: "pause_run",
+    description: "Stops a run until it is unpaused. Answers and messages are still recorded.",
+    inputSchema: schemaOf({ run: runSchema, reason: { type: "string" } }, "run"),
+    call: async (args) => {
+      const reason = text(args, "reason");
+      const { status } = await session.app.get(await runOf(session, args)).pause({ reason });
+      return plain({ status });
+    },
+  }),
+  unpause: (session) => ({
+    name: "unpause_run",
+    description: "Lets a paused run continue. A worker drives it.",
+    inputSchema: schemaOf({ run: runSchema }, "run"),
+    call: async (args) => {
+      const { status } = await session.app.get(await runOf(session, args)).unpause({ drive: false });
+      return plain({ status });
+    },
+  }),
+  send: (session) => ({
+    name: "send_message",
+    description: "Sends a message to a topic that a run receives. With an id, sending it twice counts once.",
+    inputSchema: schemaOf(
+      {
+        run: runSchema,
+        topic: { type: "string" },
+        payload: { description: "The message" },
+        id: { type: "string" },
+      },
+      "run",
+      "topic",
+      "payload",
+    ),
+    call: async (args) => {
+      const runId = await runOf(session, args);
+      return plain(
+        await session.app.send(runId, text(args, "topic") ?? "", args["payload"], { id: text(args, "id") }),
+      );
     },
   }),
 };

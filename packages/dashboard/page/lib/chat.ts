@@ -3,7 +3,7 @@
  * parts of a stream. Values of other shapes have none.
  */
 
-import type { Plain } from "@durable/core/inspect";
+import { partsOfChunk, type Plain } from "@durable/core/inspect";
 
 export interface ChatPart {
   readonly type: "text" | "reasoning" | "call" | "result" | "other";
@@ -102,7 +102,7 @@ export function chatOfChunks(chunks: readonly Plain[]): ChatMessage[] {
     if (open === undefined) parts.push({ type, name: "", text: more, id });
     else open.text += more;
   };
-  for (const chunk of chunks) {
+  for (const chunk of chunks.flatMap((one) => partsOfChunk(one) as readonly Plain[])) {
     if (typeof chunk === "string") add("text", "", chunk);
     if (!isFields(chunk)) continue;
     const id = textIn(chunk["id"]);
