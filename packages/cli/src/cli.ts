@@ -86,6 +86,7 @@ async function runCommand(
         app: flags.text("app"),
         noApp: flags.on("no-app"),
         prices: flags.text("prices"),
+        waits: needs === "waits",
       };
       const session = await openSession(given, needs === "code", { streams, term });
       opened.push(session);

@@ -67,8 +67,8 @@ export interface CommandContext {
   readonly now: () => number;
   /** All commands by name: for completion. */
   readonly commands: () => Promise<readonly (readonly [string, Command])[]>;
-  /** Opens what the command works on; closed when the command has ended. */
-  readonly session: (needs?: "code") => Promise<Session>;
+  /** Opens what the command works on, which may wait for its file; closed when the command has ended. */
+  readonly session: (needs?: "code" | "waits") => Promise<Session>;
   /** Writes the answer in the form that was asked for. */
   readonly answer: (answer: Answer) => void;
 }

@@ -28,6 +28,7 @@ export async function copyAll(
       term.say(styled("dim", `  ${done} of ${total} runs`));
     },
   });
+  const schedules = (await from.schedules?.list())?.length ?? 0;
   const { runs, batches, bytes, skipped, refused, active } = summary;
   answer({
     json: {
@@ -37,6 +38,7 @@ export async function copyAll(
       bytes,
       skipped,
       active,
+      notCopied: { schedules },
       refused: refused.map(({ runId, error }) => ({ runId, code: error.code, message: error.message })),
     },
     text: [
@@ -52,6 +54,14 @@ export async function copyAll(
             ),
           ]
         : []),
+      ...(schedules === 0
+        ? []
+        : [
+            styled(
+              "yellow",
+              `  Schedules are not copied: make the ${schedules} of the source on the target, with app.schedule.`,
+            ),
+          ]),
     ],
   });
   return refused.length > 0 ? exit.refused : exit.ok;

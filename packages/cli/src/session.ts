@@ -8,12 +8,13 @@
  * session.4. No work that a command has begun is cut when the command ends: runs that it still drives are handed over first.
  */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { App, Storage } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import { handOver, storageOf } from "@durable/core/inspect";
 import { appFile, appOf, loadApp } from "./app-file.ts";
+import { awaitedStorage } from "./awaited.ts";
 import { CliError } from "./exit.ts";
 import { defaultPlace, openStore, placeOf, type StorePlace } from "./store.ts";
 import { type CliStreams, styled, type Terminal } from "./terminal.ts";
@@ -24,6 +25,8 @@ export interface SessionOptions {
   /** Loads no code. */
   readonly noApp?: boolean | undefined;
   readonly prices?: string | undefined;
+  /** A file that is not there yet is waited for, and read as empty until then. */
+  readonly waits?: boolean | undefined;
 }
 
 export interface Session {
@@ -77,17 +80,17 @@ export async function openSession(
       term.say(`${error.message} Reading the default journal without it.`);
     }
   }
-  return journalsAlone(options.store, prices, streams);
+  return journalsAlone(options.store, { prices, waits: options.waits }, streams);
 }
 
 async function withApp(
   file: string,
-  { store, prices }: { readonly store?: string | undefined; readonly prices: Prices | undefined },
+  { store, ...reading }: Reading & { readonly store?: string | undefined },
   streams: CliStreams,
 ): Promise<Session> {
   const loaded = await loadApp(file);
   if (loaded.kind === "workflows") {
-    const session = await journalsAlone(store, prices, streams);
+    const session = await journalsAlone(store, reading, streams);
     const { storage } = session;
     const app = appOf(storage, loaded.workflows, streams.env["DURABLE_SECRET"]);
     return { ...session, app, appFile: file, close: () => closed(app, storage) };
@@ -106,18 +109,26 @@ async function withApp(
     place,
     label: place?.label ?? file,
     appFile: file,
-    prices: prices ?? loaded.prices,
+    prices: reading.prices ?? loaded.prices,
     close: () => closed(app, storage),
   };
 }
 
+interface Reading {
+  readonly prices: Prices | undefined;
+  readonly waits?: boolean | undefined;
+}
+
 async function journalsAlone(
   store: string | undefined,
-  prices: Prices | undefined,
+  { prices, waits = false }: Reading,
   streams: CliStreams,
 ): Promise<Session> {
   const place = placeOf(store ?? defaultPlace(streams), streams);
-  const storage = await openStore(place, streams);
+  const { kind, path } = place;
+  const isAwaited = waits && kind === "sqlite" && path !== null && !existsSync(path);
+  const open = (): Promise<Storage> => openStore(place, streams);
+  const storage = isAwaited ? awaitedStorage(path, open) : await open();
   const app = appOf(storage, [], streams.env["DURABLE_SECRET"]);
   return {
     app,

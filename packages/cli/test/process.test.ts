@@ -2,7 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { createApp, durable as define } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { Project, workflowsFile } from "./support/lab.ts";
 import { bin, finish, says, start } from "./support/process.ts";
 
@@ -180,6 +182,51 @@ test("ui says how to get the dashboard, or serves it", async () => {
   expect((await fetch(`${origin}/api/runs`)).status).toBe(403);
   child.kill("SIGINT");
   expect(await ended).toMatchObject({ code: 130 });
+});
+
+test("ui waits for a journal that is not there yet, and opens a browser without telling its token to others", async () => {
+  const empty = new Project();
+  const seen = join(empty.folder, "seen");
+  const browser = join(empty.folder, "browser");
+  writeFileSync(
+    browser,
+    `#!/bin/sh\nstat -c %a "$1" > "${seen}.tmp"; cat "$1" >> "${seen}.tmp"; mv "${seen}.tmp" "${seen}"\n`,
+    { mode: 0o755 },
+  );
+  const child = start(bin, ["ui", "--port", "0", "--json", "--open"], {
+    cwd: empty.folder,
+    env: { BROWSER: browser },
+  });
+  const ended = finish(child);
+  const said = await says(child, '"url"');
+  const { url, origin } = JSON.parse(said.slice(said.indexOf("{"), said.indexOf("}") + 1)) as Record<
+    "url" | "origin",
+    string
+  >;
+  const headers = { authorization: `Bearer ${url.split("token=")[1] ?? ""}` };
+  const ids = async (): Promise<string[]> => {
+    const list = (await (await fetch(`${origin}/api/runs`, { headers })).json()) as {
+      runs: { runId: string }[];
+    };
+    return list.runs.map(({ runId }) => runId);
+  };
+  expect(await ids()).toEqual([]);
+  expect(existsSync(join(empty.folder, ".durable"))).toBe(false);
+  mkdirSync(join(empty.folder, ".durable"));
+  const storage = new SqliteStorage(join(empty.folder, ".durable", "journal.db"));
+  await createApp({ storage, workflows: [define("hello", (ctx) => ctx.step("say", () => "hi"))] }).run(
+    "hello",
+    null,
+    { id: "first" },
+  );
+  await storage.close();
+  await vi.waitFor(async () => expect(await ids()).toEqual(["first"]), { timeout: 60_000 });
+  await vi.waitFor(() => expect(existsSync(seen)).toBe(true), { timeout: 60_000 });
+  const [mode, page] = readFileSync(seen, "utf8").split("\n");
+  expect([mode, page]).toEqual(["600", expect.stringContaining(url)]);
+  child.kill("SIGINT");
+  await ended;
+  empty.remove();
 });
 
 test("a folder without a journal gets no journal by looking", async () => {

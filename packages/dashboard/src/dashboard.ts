@@ -120,8 +120,20 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     );
     const headers = new Headers(response.headers);
     for (const [name, value] of Object.entries(safeHeaders)) if (!headers.has(name)) headers.set(name, value);
-    return new Response(response.body, { status: response.status, headers });
+    const body = zipped(request, response.body, headers);
+    return new Response(body, { status: response.status, headers });
   };
+}
+
+/** Texts are compressed for those who take it; events are not, because they have to arrive at once. */
+function zipped(request: Request, body: Response["body"], headers: Headers): Response["body"] {
+  const type = headers.get("content-type") ?? "";
+  if (body === null || !/json|javascript|css|html/.test(type)) return body;
+  headers.append("vary", "accept-encoding");
+  if (!/\bgzip\b/.test(request.headers.get("accept-encoding") ?? "")) return body;
+  headers.set("content-encoding", "gzip");
+  headers.delete("content-length");
+  return body.pipeThrough(new CompressionStream("gzip") as ReadableWritablePair<Uint8Array<ArrayBuffer>>);
 }
 
 async function respond(service: Service, request: Request): Promise<Response> {

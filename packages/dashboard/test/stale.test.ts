@@ -45,3 +45,21 @@ test("the inbox says how many waits are open, whatever its page shows", async ()
   expect(inbox.items).toHaveLength(1);
   expect(inbox.open).toEqual({ count: 70, more: false });
 });
+
+test("texts are compressed for those who take it, and events are not", async () => {
+  const app = createApp({ storage: new MemoryStorage(), secret, workflows: [refund] });
+  const site = new Site({ app });
+  for (let n = 0; n < 70; n++) await app.run("refund", null, { id: `r${n}` });
+  const plain = await site.fetch("/api/runs");
+  expect(plain.headers.get("content-encoding")).toBeNull();
+  const text = await plain.text();
+  const zipped = await site.fetch("/api/runs", { headers: { "accept-encoding": "gzip, br" } });
+  expect(zipped.headers.get("content-encoding")).toBe("gzip");
+  const bytes = new Uint8Array(await zipped.arrayBuffer());
+  expect(bytes.length * 8).toBeLessThan(text.length);
+  const opened = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  expect(JSON.parse(await opened.text())).toEqual(JSON.parse(text));
+  const events = await site.fetch("/api/events", { headers: { "accept-encoding": "gzip" } });
+  expect(events.headers.get("content-encoding")).toBeNull();
+  await events.body?.cancel();
+});

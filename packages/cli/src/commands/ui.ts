@@ -4,6 +4,7 @@ import { once } from "node:events";
 import type { App } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
+import { openBrowser } from "../browser.ts";
 import { CliError, exit } from "../exit.ts";
 import { load } from "../store.ts";
 
@@ -18,16 +19,20 @@ interface DashboardModule {
 }
 
 export const ui: Command = {
-  usage: "[--port 4777] [--read-only]",
+  usage: "[--port 4777] [--open] [--read-only]",
   summary: "Serves the dashboard on this machine, and prints its address",
   arguments: [0, 0],
   options: {
     port: { type: "string", short: "p", value: "4777", help: "the next free one is used if it is taken" },
+    open: { type: "boolean", help: "opens the browser" },
     "read-only": { type: "boolean", help: "refuses every action" },
   },
-  more: ["It listens on loopback only. The address has a token: keep it to yourself."],
+  more: [
+    "Before the first run there is no journal: the page waits for it.",
+    "It listens on loopback only. The address has a token: keep it to yourself.",
+  ],
   run: async ({ flags, streams, term, session, json }) => {
-    const { app, prices, label } = await session();
+    const { app, prices, label } = await session("waits");
     const { serveDashboard } = await load<DashboardModule>(
       "@durable/dashboard/node",
       "@durable/dashboard",
@@ -45,8 +50,10 @@ export const ui: Command = {
     if (json) term.raw(`${JSON.stringify({ v: 1, url: server.url, origin: server.origin })}\n`);
     else term.out(server.url);
     term.say(`${label} on ${server.origin}. Ctrl-C ends it.`);
+    const forget = flags.on("open") ? openBrowser(server.url, streams) : () => {};
     const { signal } = streams;
     if (signal !== undefined && !signal.aborted) await once(signal, "abort");
+    forget();
     await server.close();
     return exit.ok;
   },

@@ -139,7 +139,7 @@ export function Empty({
 export function Problem({ text, onRetry }: { text: string; onRetry?: () => void }): JSX.Element {
   return (
     <div class="empty" role="alert">
-      <p class="title">{text}</p>
+      <h1 class="title">{text}</h1>
       {onRetry !== undefined && (
         <button type="button" class="btn" onClick={onRetry}>
           Try again

@@ -74,15 +74,27 @@ export function InboxScreen(): JSX.Element {
     <>
       <Damaged runs={unreadable.value} />
       <div class="card inbox">
-        <div class="inbox-list" role="listbox" aria-label="Open waits" tabIndex={0}>
-          {all.map((each, i) => (
-            <Line
-              key={`${each.runId} ${each.wait.key}`}
-              item={each}
-              chosen={i === chosen}
-              onChoose={() => choose(i)}
-            />
-          ))}
+        <div class="inbox-list">
+          <div
+            role="listbox"
+            aria-label={`Open waits, ${waiting.value.count}${waiting.value.more ? " and more" : ""}`}
+            tabIndex={0}
+            onKeyDown={(event) => {
+              const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+              if (step === 0) return;
+              event.preventDefault();
+              choose(chosen + step);
+            }}
+          >
+            {all.map((each, i) => (
+              <Line
+                key={`${each.runId} ${each.wait.key}`}
+                item={each}
+                chosen={i === chosen}
+                onChoose={() => choose(i)}
+              />
+            ))}
+          </div>
           {next.value !== null && (
             <button type="button" class="more" onClick={() => void load(next.value)}>
               show more

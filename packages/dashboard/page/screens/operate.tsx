@@ -51,6 +51,7 @@ export function OperateScreen(): JSX.Element {
   const tab = tabs.find(({ id }) => id === asked)?.id ?? "schedules";
   return (
     <div class="card operate">
+      <h1 class="unseen">Operate</h1>
       <Tabs
         tabs={tabs}
         chosen={tab}

@@ -48,6 +48,7 @@ export function RunsScreen(): JSX.Element {
   }, []);
   return (
     <>
+      <h1 class="unseen">Runs</h1>
       <Chips counts={counts.value} order={order} />
       <RunsList store={store} />
     </>
