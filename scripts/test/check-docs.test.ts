@@ -213,9 +213,9 @@ describe("this repository", () => {
 
   it("carries on after Ctrl-C, as the first example of the README says", async () => {
     const blocks = readPages(root).get("README.md")?.blocks ?? [];
-    const story = blocks.find(({ text }) => text.startsWith("// story.ts"));
+    const story = blocks.find(({ text }) => text.startsWith("// story.mts"));
     const cwd = folder(join(root, "dist"));
-    writeFileSync(join(cwd, "story.ts"), story?.text ?? "");
+    writeFileSync(join(cwd, "story.mts"), story?.text ?? "");
     const first = await play(cwd, "model: moon");
     expect(first).toContain("model: plan");
     const second = await play(cwd, null);
@@ -226,10 +226,10 @@ describe("this repository", () => {
   });
 });
 
-/** What story.ts prints, interrupted as soon as it has said `until`. */
+/** What story.mts prints, interrupted as soon as it has said `until`. */
 function play(cwd: string, until: string | null): Promise<string> {
   const env = { ...process.env, DURABLE_DIR: join(cwd, "journals") };
-  const child = spawn(process.execPath, ["--conditions=durable-source", "story.ts"], { cwd, env });
+  const child = spawn(process.execPath, ["--conditions=durable-source", "story.mts"], { cwd, env });
   let said = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     said += text;

@@ -34,8 +34,8 @@ async function tarball(): Promise<string> {
 /** The first program of the README, as it stands there. */
 function story(): string {
   const { blocks } = readPage(readFileSync(join(root, "README.md"), "utf8"));
-  const block = blocks.find(({ text }) => text.startsWith("// story.ts"));
-  if (block === undefined) throw new Error("The README has no story.ts");
+  const block = blocks.find(({ text }) => text.startsWith("// story.mts"));
+  if (block === undefined) throw new Error("The README has no story.mts");
   return `${block.text}\n`;
 }
 
@@ -46,10 +46,10 @@ interface Played {
   readonly code: number | null;
 }
 
-/** `node story.ts`, interrupted as soon as it has said `until`. */
+/** `node story.mts`, interrupted as soon as it has said `until`. */
 function play(until: string | null = null): Promise<Played> {
   const { DURABLE_DIR: _, NODE_OPTIONS: __, ...env } = process.env;
-  const child = spawn(process.execPath, ["story.ts"], { cwd: home, env });
+  const child = spawn(process.execPath, ["story.mts"], { cwd: home, env });
   let [said, complained] = ["", ""];
   child.stderr.setEncoding("utf8").on("data", (text: string) => (complained += text));
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -118,7 +118,7 @@ describe("the first program of the README, in an empty folder with the package i
     home = join(folder, "home");
     mkdirSync(home);
     tool("npm", ["install", packed, "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"], home);
-    writeFileSync(join(home, "story.ts"), story());
+    writeFileSync(join(home, "story.mts"), story());
   }, 300_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -152,7 +152,7 @@ describe("the first program of the README, in an empty folder with the package i
   }, 300_000);
 
   it("leaves nothing in the workspace", () => {
-    const left = ["*.tgz", "packages/**/*.tgz", "story.ts"].map((pattern) => `:(glob)${pattern}`);
+    const left = ["*.tgz", "packages/**/*.tgz", "story.mts"].map((pattern) => `:(glob)${pattern}`);
     expect(tool("git", ["status", "--short", "--ignored", "--", ...left], root)).toBe("");
   }, 300_000);
 
@@ -166,7 +166,7 @@ describe("the first program of the README, in an empty folder with the package i
       types: [],
     };
     tool("npm", ["pkg", "set", "type=module"], home);
-    writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["story.ts"] }));
+    writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["story.mts"] }));
     expect(tool("tsc", ["-p", "."], home)).toBe("");
   }, 300_000);
 

@@ -85,15 +85,15 @@ test("replay --inspect stops at the workflow function, with its recorded values"
   expect(code).toBe(0);
 });
 
-describe("init and durable.config.ts", () => {
+describe("init and durable.config.mts", () => {
   test("make a project that runs, and whose app is found", async () => {
     const fresh = new Project();
     const said = await fresh.cli(["init", "my-app", "--no-install"]);
     expect(said.out).toBe(
       [
         "created  package.json",
-        "created  workflows/story.ts",
-        "created  durable.config.ts",
+        "created  workflows/story.mts",
+        "created  durable.config.mts",
         "created  .gitignore",
         "created  .env.development",
         "",
@@ -103,16 +103,16 @@ describe("init and durable.config.ts", () => {
     expect(JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))).toMatchObject({
       name: "my-app",
       type: "module",
-      scripts: { dev: "node --env-file=.env.development workflows/story.ts" },
+      scripts: { dev: "node --env-file=.env.development workflows/story.mts" },
       dependencies: { "@durable/core": expect.stringMatching(/^\^/) as string },
       devDependencies: { "@durable/cli": expect.stringMatching(/^\^/) as string },
     });
     symlinkSync(modules, join(folder, "node_modules"), "junction");
-    const story = await finish(start(join(folder, "workflows", "story.ts"), [], { cwd: folder }));
+    const story = await finish(start(join(folder, "workflows", "story.mts"), [], { cwd: folder }));
     expect(story, story.err).toMatchObject({ code: 0 });
     expect(story.out.match(/model:/g)).toHaveLength(4);
     if (full) {
-      const again = await finish(start(join(folder, "workflows", "story.ts"), [], { cwd: folder }));
+      const again = await finish(start(join(folder, "workflows", "story.mts"), [], { cwd: folder }));
       expect(again.out).not.toContain("model:");
     }
     // The app of the project is loaded: a fork needs its code.
@@ -126,6 +126,30 @@ describe("init and durable.config.ts", () => {
     const twice = await fresh.cli(["init", "my-app", "--no-install"]);
     expect(twice.out.match(/^kept/gm)).toHaveLength(5);
     expect(readFileSync(join(folder, ".env.development"), "utf8")).toBe("DURABLE_PROMPTS=1\n");
+    fresh.remove();
+  });
+
+  test("init works in a CommonJS project, adds no package twice, and says what it did when npm fails", async () => {
+    const fresh = new Project();
+    const path = join(fresh.folder, "package.json");
+    const packages = { "@durable/core": "file:core.tgz", "@durable/cli": "file:cli.tgz" };
+    writeFileSync(path, JSON.stringify({ type: "commonjs", dependencies: packages }));
+    // There are no such files, so npm fails.
+    const failed = await fresh.cli(["init"]);
+    expect(failed).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        "Done before it: workflows/story.mts (created), durable.config.mts (created)",
+      ) as string,
+    });
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ type: "commonjs", dependencies: packages });
+    expect((await fresh.cli(["init"])).err).toContain("No file was changed");
+    symlinkSync(modules, join(fresh.folder, "node_modules"), "junction");
+    const story = await finish(
+      start(join(fresh.folder, "workflows", "story.mts"), [], { cwd: fresh.folder }),
+    );
+    expect(story, story.err).toMatchObject({ code: 0 });
+    expect(await durable(["replay", "demo"], fresh.folder)).toMatchObject({ code: 0 });
     fresh.remove();
   });
 

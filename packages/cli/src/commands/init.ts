@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { appFile } from "../app-file.ts";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { styled } from "../terminal.ts";
@@ -32,8 +33,11 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href)
   console.log(await story.run("tides", { id: "demo" }));
 `;
 
+/** Names that end in .mts run in any folder, whatever the `type` of its package.json is. */
+const program = "workflows/story.mts";
+
 const config = `import { createApp } from "@durable/core";
-import { story } from "./workflows/story.ts";
+import { story } from "./workflows/story.mts";
 
 export default createApp({ workflows: [story] });
 `;
@@ -56,8 +60,8 @@ export const init: Command = {
     const root = resolve(streams.cwd, folder);
     const done = [
       addPackages(root),
-      create(root, "workflows/story.ts", story),
-      create(root, "durable.config.ts", config),
+      create(root, program, story),
+      configOf(root),
       addLine(root, ".gitignore", ".durable/"),
       // While one develops, what is asked of models can be read. Frameworks load this file in development, too.
       addLine(root, developing, "DURABLE_PROMPTS=1"),
@@ -70,17 +74,13 @@ export const init: Command = {
         stdio: ["ignore", "ignore", "inherit"],
         shell: process.platform === "win32",
       });
-      if (status !== 0)
-        throw new CliError("npm install failed. Nothing else was changed; run it by hand.", {
-          exit: exit.failed,
-          code: "install",
-        });
+      if (status !== 0) throw installFailed(done);
     }
     const where = folder === "." ? "" : `cd ${folder} && `;
     answer({
       json: { folder: root, files: done, installed: install },
       text: done.map(({ file, what }) => `${what.padEnd(8)} ${file}`),
-      next: [`${where}${install ? "" : "npm install && "}node workflows/story.ts`, "durable show demo"],
+      next: [`${where}${install ? "" : "npm install && "}node ${program}`, "durable show demo"],
     });
     return exit.ok;
   },
@@ -100,18 +100,35 @@ function addPackages(root: string): Done {
     throw new CliError(`${path} is not valid JSON. Nothing was changed.`);
   }
   const range = `^${version()}`;
-  const missing =
-    manifest.dependencies?.["@durable/core"] === undefined ||
-    manifest.devDependencies?.["@durable/cli"] === undefined;
-  if (!missing) return { file: "package.json", what: "kept" };
+  const has = { ...manifest.devDependencies, ...manifest.dependencies };
+  const missing = (name: string) => (has[name] === undefined ? { [name]: range } : {});
+  if (has["@durable/core"] !== undefined && has["@durable/cli"] !== undefined)
+    return { file: "package.json", what: "kept" };
   const next = {
     ...manifest,
-    scripts: { dev: `node --env-file=${developing} workflows/story.ts`, ...manifest.scripts },
-    dependencies: { "@durable/core": range, ...manifest.dependencies },
-    devDependencies: { "@durable/cli": range, ...manifest.devDependencies },
+    scripts: { dev: `node --env-file=${developing} ${program}`, ...manifest.scripts },
+    dependencies: { ...missing("@durable/core"), ...manifest.dependencies },
+    devDependencies: { ...missing("@durable/cli"), ...manifest.devDependencies },
   };
   writeFileSync(path, `${JSON.stringify(next, null, 2)}\n`);
   return { file: "package.json", what: there ? "changed" : "created" };
+}
+
+function installFailed(done: readonly Done[]): CliError {
+  const changed = done.filter(({ what }) => what !== "kept").map(({ file, what }) => `${file} (${what})`);
+  return new CliError(
+    `npm install failed; what it said is above. ${changed.length === 0 ? "No file was changed" : `Done before it: ${changed.join(", ")}`}. ` +
+      "Run npm install by hand.",
+    { exit: exit.failed, code: "install" },
+  );
+}
+
+/** The file for `durable`, if the project has none under any of its names. */
+function configOf(root: string): Done {
+  const there = appFile(undefined, root);
+  return there === null
+    ? create(root, "durable.config.mts", config)
+    : { file: basename(there), what: "kept" };
 }
 
 interface Manifest {
