@@ -2,13 +2,13 @@
 
 /** From the roof down. Rooms on one line do not use each other. */
 export const floors: readonly (readonly string[])[] = [
-  ["index.ts", "remote.ts", "storage.ts", "inspect.ts", "hooks.ts", "types.ts"],
+  ["index.ts", "remote.ts", "storage.ts", "inspect.ts", "clients.ts", "hooks.ts", "types.ts"],
   ["worker"],
   ["app.ts"],
   ["workflow.ts"],
   ["schedules"],
   ["run.ts"],
-  ["copy", "inspect", "standalone"],
+  ["copy", "inspect", "standalone", "clients"],
   ["runs"],
   ["engine"],
   ["journal", "adapters"],

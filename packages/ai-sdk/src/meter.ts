@@ -4,6 +4,7 @@
  */
 
 import type { StepInfo, Usage } from "@durable/core";
+import { usageOfCounts } from "@durable/core/clients";
 import type { ModelId } from "./call.ts";
 
 /** A total, or a total with its parts. */
@@ -33,18 +34,14 @@ export function meter(info: StepInfo, model: ModelId, answer: object): Usage | u
   if (typeof usage !== "object" || usage === null) return undefined;
   const input = withCacheWrites(parts(usage.inputTokens ?? usage.tokens), usage, answer);
   const output = parts(usage.outputTokens);
-  const cached = count(usage.cachedInputTokens ?? input.cacheRead);
-  const written = count(input.cacheWrite);
-  const reasoning = count(usage.reasoningTokens ?? output.reasoning);
-  const used: Usage = {
-    model: nameOf(model.modelId) ?? "unknown",
-    provider: nameOf(model.provider) ?? "",
-    inputTokens: count(input.total),
-    outputTokens: count(output.total),
-    ...(cached > 0 ? { cachedInputTokens: cached } : {}),
-    ...(written > 0 ? { cacheWriteTokens: written } : {}),
-    ...(reasoning > 0 ? { reasoningTokens: reasoning } : {}),
+  const counted = {
+    input: input.total,
+    output: output.total,
+    cached: usage.cachedInputTokens ?? input.cacheRead,
+    written: input.cacheWrite,
+    reasoning: usage.reasoningTokens ?? output.reasoning,
   };
+  const used = usageOfCounts(model.modelId, counted, model.provider ?? "");
   info.meter(used);
   return used;
 }
@@ -60,12 +57,6 @@ function withCacheWrites(input: InputParts, { cachedInputTokens }: Reported, ans
   const written = count(providerMetadata?.anthropic?.cacheCreationInputTokens);
   if (written === 0 || input.cacheWrite !== undefined) return input;
   return { ...input, total: count(input.total) + count(cachedInputTokens) + written, cacheWrite: written };
-}
-
-const longestName = 200;
-
-function nameOf(name: unknown): string | undefined {
-  return typeof name === "string" && name !== "" ? name.slice(0, longestName) : undefined;
 }
 
 function parts(tokens: Tokens | undefined): InputParts {

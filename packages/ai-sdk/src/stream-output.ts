@@ -14,6 +14,7 @@
  * Proven in test/stream.test.ts and test/differential.
  */
 
+import { LiveWords } from "@durable/core/clients";
 import { abortAgain } from "./abort.ts";
 import { gatherMs, partsOf, type Part, type PartChunk } from "./chunks.ts";
 import { restoredError } from "./errors.ts";
@@ -62,35 +63,25 @@ interface Abort {
   readonly taken: number;
 }
 
-interface Over {
-  readonly error?: unknown;
-  readonly abort?: Abort | undefined;
+/** An interruption at the end of a recorded stream. */
+interface Broken {
+  readonly error: unknown;
+  readonly abort: Abort | undefined;
 }
 
 export class StreamOutput {
   readonly result: Promise<StreamResult>;
-  /** The caller has got content, so no retry is possible. */
-  shown = false;
   /** The caller has its stream. */
   started = false;
   readonly #options: OutputOptions;
-  readonly #stream: ReadableStream<Part>;
+  readonly #words: LiveWords<Part>;
   #resolve!: (result: StreamResult) => void;
   #reject!: (error: unknown) => void;
-  /** Emitted but not read yet. Kept here, because a stream drops unread parts when it fails. */
-  #unread: Part[] = [];
-  #over: Over | null = null;
-  #wake: () => void = () => {};
-  #left = false;
   /** Fields beside the stream. A later attempt overwrites them with its own. */
   #beside: Record<string, unknown> = {};
   /** An attempt was made in this process. */
   #live = false;
   #hasStart = false;
-  /** Held back: parts before the first content, or the end. */
-  #held: Part[] = [];
-  #ending = false;
-  #taken = 0;
   #takenAtAbort: number | null = null;
   /** How many parts a replay may emit. */
   #allowance = Number.POSITIVE_INFINITY;
@@ -101,25 +92,28 @@ export class StreamOutput {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.#stream = new ReadableStream<Part>(
-      { pull: (controller) => this.#pull(controller), cancel: () => this.#leave() },
-      { highWaterMark: 0 },
-    );
-    const noted = (): void => void (this.#takenAtAbort = this.#taken);
+    this.#words = new LiveWords<Part>({
+      isWord: (part) => isWord(part) && !options.whole,
+      isEnd: ({ type }) => type === "finish" || type === "error",
+    });
+    const noted = (): void => void (this.#takenAtAbort = this.#words.taken);
     options.signal?.addEventListener("abort", noted, { once: true });
+  }
+
+  /** The caller has got content, so no retry is possible. */
+  get shown(): boolean {
+    return this.#words.shown;
   }
 
   /** How many parts the caller had taken when it aborted. */
   get taken(): number {
-    return this.#takenAtAbort ?? this.#taken;
+    return this.#takenAtAbort ?? this.#words.taken;
   }
 
   /** An attempt begins. */
   attempt(): void {
     this.#live = true;
-    this.#held = [];
-    this.#unread = [];
-    this.#taken = 0;
+    this.#words.attempt();
   }
 
   /** An attempt got its response. */
@@ -132,12 +126,12 @@ export class StreamOutput {
   }
 
   part(part: Part): void {
-    if (part.type === "stream-start" && this.#hasStart) return void (this.#taken += 1);
+    const words = this.#words;
+    if (part.type === "stream-start" && this.#hasStart) return void (words.taken += 1);
     this.#hasStart ||= part.type === "stream-start";
-    if (!this.shown && this.#held.length === 0 && early.has(part.type)) return this.#give(part);
-    this.#ending ||= this.shown && (part.type === "finish" || part.type === "error");
-    if (this.shown ? !this.#ending : isWord(part) && !this.#options.whole) return this.#show(part);
-    this.#held.push(part);
+    noteCalls([part]);
+    if (!words.shown && words.isClear && early.has(part.type)) words.give(part);
+    else words.push(part);
   }
 
   /** Everything is durable. */
@@ -154,80 +148,44 @@ export class StreamOutput {
     this.#allowance = breakOf(chunks.at(-1))?.abort?.taken ?? Number.POSITIVE_INFINITY;
     this.#start();
     if (this.#options.pace === "recorded") return void this.#paced(rest);
-    for (const chunk of rest) for (const part of partsOf(chunk)) this.#give(restoredPart(part));
+    for (const chunk of rest) for (const part of partsOf(chunk)) this.#replayed(part);
     this.#close(chunks.at(-1));
   }
 
   /** The recording failed. `whole` means that all parts came and one of them reported the failure. */
   fail(error: unknown, whole: boolean): void {
-    if (!this.started) return this.#reject(error);
-    if (whole) return this.#close(undefined);
-    this.#release();
-    this.#end({ error });
-  }
-
-  #show(part: Part): void {
-    this.shown = true;
-    this.#release();
-    this.#give(part);
-  }
-
-  #release(): void {
-    for (const held of this.#held.splice(0)) this.#give(held);
+    if (!this.started) this.#reject(error);
+    else this.#words.end(whole ? {} : { error });
   }
 
   #start(): void {
     if (this.started) return;
     this.started = true;
-    this.#resolve(Object.assign(this.#beside, { stream: this.#stream }));
+    this.#resolve(Object.assign(this.#beside, { stream: this.#words.stream }));
   }
 
-  #give(part: Part): void {
-    if (this.#left || part.type === breakType || this.#allowance === 0) return;
+  #replayed(part: Part): void {
+    if (part.type === breakType || this.#allowance === 0) return;
     this.#allowance -= 1;
-    noteCalls([part]);
-    this.#unread.push(part);
-    this.#wake();
+    const restored = restoredPart(part);
+    noteCalls([restored]);
+    this.#words.give(restored);
   }
 
   #close(last: PartChunk | undefined): void {
     const broken = breakOf(last);
+    if (broken === undefined) return this.#words.end();
+    const { error, abort } = broken;
+    if (abort === undefined) return this.#words.end({ error });
     // After an abort, the parts that are still held back are dropped.
-    if (broken?.abort !== undefined) this.#held = [];
-    this.#release();
-    this.#end(broken ?? {});
+    this.#words.drop();
+    this.#words.end({ error, before: () => this.#abort(abort) });
   }
 
-  #end(over: Over): void {
-    this.#over = over;
-    this.#wake();
-  }
-
-  #pull(controller: ReadableStreamDefaultController<Part>): void | Promise<void> {
-    if (this.#left) return;
-    const part = this.#unread.shift();
-    if (part !== undefined) {
-      this.#taken += 1;
-      // Not at once, as no provider does: stopStream of version 5 fails when the next part is there already.
-      return Promise.resolve().then(() => (this.#left ? undefined : controller.enqueue(part)));
-    }
-    if (this.#over === null)
-      return new Promise<void>((resolve) => (this.#wake = resolve)).then(() => this.#pull(controller));
-    if (this.#over.abort !== undefined) return this.#abort(controller, this.#over.abort);
-    if ("error" in this.#over) controller.error(this.#over.error);
-    else controller.close();
-  }
-
-  async #abort(controller: ReadableStreamDefaultController<Part>, abort: Abort): Promise<void> {
+  async #abort(abort: Abort): Promise<void> {
     const { signal } = this.#options;
     if (signal?.aborted === false) await new Promise((resolve) => setTimeout(resolve, ownAbortMs));
     abortAgain(signal, abort);
-    controller.error(this.#over?.error);
-  }
-
-  #leave(): void {
-    this.#left = true;
-    this.#unread = [];
   }
 
   /** Replays at the recorded pace. */
@@ -240,8 +198,8 @@ export class StreamOutput {
         const at = startedAt + (chunk[0] ?? 0) + (index * gatherMs) / parts.length;
         const wait = at - Date.now();
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-        if (this.#left) return;
-        this.#give(restoredPart(part));
+        if (this.#words.left) return;
+        this.#replayed(part);
       }
     }
     this.#close(chunks.at(-1));
@@ -253,7 +211,7 @@ function isWord({ type, delta }: Part): boolean {
 }
 
 /** The interruption at the end of a recorded stream. */
-function breakOf(last: PartChunk | undefined): Over | undefined {
+function breakOf(last: PartChunk | undefined): Broken | undefined {
   const part = last === undefined ? undefined : partsOf(last).at(-1);
   if (part?.type !== breakType) return undefined;
   return { error: restoredError(part["error"]), abort: part["abort"] as Abort | undefined };

@@ -26,6 +26,7 @@ export type { Usage } from "./values/usage.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
 export type { Chunks } from "./engine/calls/stream.ts";
 export type { SuspendPromise } from "./engine/calls/suspend.ts";
+export { clientRetry } from "./clients/retry.ts";
 export type { RetryOptions } from "./engine/calls/retry.ts";
 export type { Settled } from "./engine/calls/group.ts";
 export type { Duration } from "./values/duration.ts";

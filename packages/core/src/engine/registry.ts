@@ -55,6 +55,8 @@ export interface Asked {
   readonly was?: string | null | undefined;
   /** Its name comes from its content. */
   readonly byContent?: ByContent | undefined;
+  /** The code acts on its words while they come. */
+  readonly live?: true | undefined;
   /** What it does, if a rename can be known by the source text. */
   readonly work?: ((info: never) => unknown) | undefined;
   /** For what its usage is, in sums of many calls. */
@@ -114,7 +116,7 @@ export class CallRegistry {
     if (record !== undefined && isOther(record, asked)) return this.#diverged(key, record, asked);
     if (isTimed && !this.#foreignSeen) this.#world.warn(foreignWarning(this.#runId, key));
     // The words of a model come while it speaks, and its SDK may pause between them: nothing that the code can put into a step.
-    this.#foreignSeen ||= isTimed || (kind === "stream" && asked.byContent !== undefined);
+    this.#foreignSeen ||= isTimed || asked.live === true;
     this.#replay.call(key);
     const { past } = scope;
     const { reached } = this.#replay;

@@ -115,9 +115,9 @@ function isFatal(error: unknown): boolean {
 /** The delay of `RetryError({ after })`, or of a `retry-after` header on the error of a provider. */
 function askedDelay(error: unknown, now: number): number | null {
   if (!(error instanceof Error)) return null;
-  const { name, after, responseHeaders, headers } = error as Error & Record<string, unknown>;
+  const { name, after } = error as Error & Record<string, unknown>;
   if (error instanceof RetryError || name === "RetryError") return delayFrom(after, now);
-  const sent = headersOf(responseHeaders ?? headers);
+  const sent = headersSent(error);
   const ms = Number(sent?.get("retry-after-ms"));
   if (ms > 0) return Math.min(ms, longestAsked);
   const text = sent?.get("retry-after");
@@ -153,10 +153,15 @@ function delayFrom(after: unknown, now: number): number | null {
   }
 }
 
-/** `Headers`, or a plain object of them; `null` for anything else. */
-function headersOf(headers: unknown): Headers | null {
+/** The headers of the response that an error, or its cause, is about; `null` when it has none. */
+export function headersSent(error: unknown, depth = 0): Headers | null {
+  if (typeof error !== "object" || error === null || depth > 8) return null;
+  const { responseHeaders, headers, response, cause } = error as Readonly<Record<string, unknown>>;
+  const found =
+    responseHeaders ?? headers ?? (response as { readonly headers?: unknown } | undefined)?.headers;
+  if (found === undefined || found === null) return headersSent(cause, depth + 1);
   try {
-    return new Headers(headers as HeadersInit);
+    return new Headers(found as HeadersInit);
   } catch {
     return null;
   }

@@ -53,10 +53,16 @@ export interface StreamOptions {
   readonly budget?: false | undefined;
 }
 
-/** With what adapters give: for a name that comes from the content of the work, what to do when that was changed. */
-type AnyStreamOptions = StreamOptions & { readonly byContent?: ByContent | undefined };
+/**
+ * With what adapters give: for a name that comes from the content of the work, what to do when that was changed; and whether the
+ * code acts on the chunks while they come.
+ */
+type AnyStreamOptions = StreamOptions & {
+  readonly byContent?: ByContent | undefined;
+  readonly live?: true | undefined;
+};
 
-const known = "retry timeout input was byContent label quota estimate budget";
+const known = "retry timeout input was byContent live label quota estimate budget";
 
 export function stream(
   engine: CallEngine,
@@ -73,7 +79,10 @@ export function stream(
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
   const { was, byContent, label, quota, estimate, budget } = options;
-  const entered = engine.enter({ scope, kind: "stream", name, input, was, byContent, work: producer, label });
+  // A model whose calls are named by their content speaks to code, too.
+  const live = options.live ?? (byContent === undefined ? undefined : true);
+  const asked = { scope, kind: "stream", name, input, was, byContent, live, label } as const;
+  const entered = engine.enter({ ...asked, work: producer });
   if (entered === null) return pending();
   const parts = { scope, name, producer, entered, policy, timeoutMs, input, quota, estimate, budget };
   return new StreamCall(engine, parts).promise;
