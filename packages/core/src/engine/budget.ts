@@ -44,13 +44,12 @@ export class Budgets implements BudgetsOfRun {
     this.#engine = engine;
   }
 
-  /** The same options, given again, are the same budget. */
+  /** Equal options are the same budget. */
   add(scope: Scope, given: number | BudgetOptions, tree?: TreeBudget): Budget {
     const budgets = this.#byScope.get(scope) ?? [];
-    const isSame = ({ options }: OwnBudget): boolean => options === given || options.most === given;
-    const same = budgets.find(isSame);
-    if (same !== undefined) return same;
     const options = typeof given === "number" ? { most: given } : given;
+    const same = budgets.find((one) => one.inherited === tree && areEqual(one.options, options));
+    if (same !== undefined) return same;
     const budget = new OwnBudget(this.#engine, scope, { options, tree, order: budgets.length + 1 });
     this.#byScope.set(scope, [...budgets, budget]);
     return budget;
@@ -70,12 +69,9 @@ export class Budgets implements BudgetsOfRun {
     return this.over(scope).flatMap(({ tree }) => tree ?? []);
   }
 
-  /** What people have added to the budget of the run itself. */
-  raised(scope: Scope): number {
-    return (this.#byScope.get(scope) ?? []).reduce(
-      (sum, one) => sum + (one.tree === null ? one.raised : 0),
-      0,
-    );
+  /** What people have added to each budget of the run itself. Of a tree, its sums have it. */
+  raised(scope: Scope): readonly number[] {
+    return (this.#byScope.get(scope) ?? []).map(({ tree, raised }) => (tree === null ? raised : 0));
   }
 }
 
@@ -94,10 +90,14 @@ interface Question {
 class OwnBudget implements ScopeBudget {
   readonly options: BudgetOptions;
   readonly tree: TreeBudget | null;
+  /** The tree of a run above this one. */
+  readonly inherited: TreeBudget | undefined;
   readonly #engine: CallEngine;
   readonly #scope: Scope;
   readonly #path: string;
   readonly #name: string;
+  /** Its place among the budgets of its scope. */
+  readonly #order: number;
   /** Entries that were read, and what they say. */
   #seen = 0;
   #assumed = 0;
@@ -119,11 +119,16 @@ class OwnBudget implements ScopeBudget {
     this.#engine = engine;
     this.#scope = scope;
     this.options = options;
-    const { runId, nonce } = engine.journal;
+    const { runId, nonce, state } = engine.journal;
     this.#path = scope.path === "" ? "budget" : `${scope.path}/budget`;
-    const own = options.tree === true ? treeOf(options, `${runId}:${nonce}:${this.#path}`) : null;
-    this.tree = tree ?? own;
+    this.#order = order;
     this.#name = order === 1 ? "limit" : `limit ${order}`;
+    this.inherited = tree;
+    // The budget of a run holds for all of its chapters, each of which has a nonce of its own.
+    const since = scope.path === "" ? state.summary.createdAt : nonce;
+    const own =
+      options.tree === true ? treeOf(options, `${runId}:${since}:${this.#path}/${this.#name}`) : null;
+    this.tree = tree ?? own;
     this.#most = options.most;
     // Its questions and answers are not asked for by the code.
     engine.calls.close(this.#path);
@@ -149,7 +154,8 @@ class OwnBudget implements ScopeBudget {
   get raised(): number {
     this.#learn();
     const { first } = this.#engine.journal;
-    const before = this.#scope.path === "" && first.kind === "run.continued" ? (first.raised ?? 0) : 0;
+    const isLater = this.#scope.path === "" && first.kind === "run.continued";
+    const before = isLater ? (first.raised?.[this.#order - 1] ?? 0) : 0;
     return Object.values(this.#raises).reduce((sum, more) => sum + more, before);
   }
 
@@ -334,6 +340,15 @@ class OwnBudget implements ScopeBudget {
     const after = this.#engine.replay.delivered;
     this.#engine.writeWithNext({ kind: "report.set", key: `${this.#path}/report`, after, value });
   }
+}
+
+function areEqual(a: BudgetOptions, b: BudgetOptions): boolean {
+  return (
+    a.most === b.most &&
+    (a.onLimit ?? "suspend") === (b.onLimit ?? "suspend") &&
+    a.warnAt === b.warnAt &&
+    (a.tree ?? false) === (b.tree ?? false)
+  );
 }
 
 function treeOf({ most, onLimit }: BudgetOptions, id: string): TreeBudget {

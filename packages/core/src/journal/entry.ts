@@ -169,8 +169,8 @@ export type Fact<V> =
       /** The deadline of the run, which a new chapter does not change. */
       readonly deadline?: number;
       readonly budgets?: readonly TreeBudget[];
-      /** What people have added to the budget of the run. */
-      readonly raised?: number;
+      /** What people have added to each budget of the run, in the order of the code. */
+      readonly raised?: readonly number[];
       /** The head of the run so far. */
       readonly head: {
         readonly createdAt: number;

@@ -38,7 +38,11 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
     async (json) => {
       const nonce = newNonce(engine.world, `${runId} ${journal.chapter + 1}`);
       const raised = engine.budgets.raised(engine.ending.code);
-      return beginning(journal, definition, { input: json, nonce, ...(raised > 0 && { raised }) });
+      return beginning(journal, definition, {
+        input: json,
+        nonce,
+        ...(raised.some((more) => more > 0) && { raised }),
+      });
     },
     (thrown: unknown) => failure(thrown, runId),
   );
@@ -47,7 +51,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
 export function beginning(
   journal: RunJournal,
   { name: workflow, version }: Definition,
-  given: { readonly input: Json; readonly nonce: string; readonly raised?: number },
+  given: { readonly input: Json; readonly nonce: string; readonly raised?: readonly number[] },
 ): Finish {
   const { runId, childOf, spawnedBy, schedule, first } = journal;
   const budgets = first.kind === "run.forked" ? undefined : first.budgets;

@@ -290,6 +290,42 @@ describe("the budget of a run", () => {
     expect((await asked(app, "r")).note).toMatchObject({ spent: 5, most: 5 });
   });
 
+  it("what is added to one of two budgets is not added to the other, in later chapters either", async () => {
+    const base = lab();
+    const { paid, buy } = shop();
+    const flow = durable("buy", async (ctx, chapter: number) => {
+      durableBudget(ctx, { most: 3 });
+      durableBudget(ctx, { most: 5, onLimit: "fail" });
+      for (const part of ["a", "b"]) await buy(ctx, `${chapter}${part}`, 1);
+      return chapter < 4 ? ctx.continueAs(chapter + 1) : "done";
+    });
+    const app = appOf(base, flow);
+    await base.world.run(app.run(flow, 1, { id: "r" }));
+    await base.world.run(app.resume((await asked(app, "r")).token, { more: 9 }));
+    expect(paid).toEqual(["1a", "1b", "2a", "2b", "3a"]);
+    expect(await app.get("r").outcome()).toMatchObject({
+      status: "failed",
+      error: { details: { spent: 5, most: 5 } },
+    });
+  });
+
+  it("equal options are the same budget, so that one answer is enough", async () => {
+    const base = lab();
+    const { paid, buy } = shop();
+    const flow = durable("buy", async (ctx) => {
+      for (const part of ["a", "b", "c", "d"]) {
+        durableBudget(ctx, { most: 2 });
+        await buy(ctx, part, 1);
+      }
+    });
+    const app = appOf(base, flow);
+    await base.world.run(app.run(flow, undefined, { id: "r" }));
+    expect(paid).toEqual(["a", "b"]);
+    await base.world.run(app.resume((await asked(app, "r")).token, { more: 5 }));
+    expect(paid).toEqual(["a", "b", "c", "d"]);
+    expect(await app.get("r").outcome()).toMatchObject({ status: "completed" });
+  });
+
   it("warns before it asks: the hook, a line, and the report of a run that has none", async () => {
     const base = lab();
     const events: BudgetEvent[] = [];
@@ -376,6 +412,30 @@ describe("the budget of a tree", () => {
     expect(await later.get("r").outcome()).toMatchObject({ status: "completed" });
     expect(paid).toHaveLength(7);
     expect(new Set(paid).size).toBe(7);
+  });
+
+  it("a chapter goes on with what the tree has spent", async () => {
+    const base = lab();
+    const { paid, buy } = shop();
+    const leaf = durable("leaf", (ctx, name: string) => buy(ctx, name));
+    const root = durable(
+      "root",
+      async (ctx, chapter: number) => {
+        await buy(ctx, `${chapter}a`);
+        await ctx.child(leaf, `${chapter}b`);
+        if (chapter < 3) return ctx.continueAs(chapter + 1);
+        return "done";
+      },
+      { budget: { most: 3, tree: true } },
+    );
+    const app = appOf(base, root, leaf);
+    await base.world.run(app.run(root, 1, { id: "r" }));
+    expect(paid).toEqual(["1a", "1b", "2a"]);
+    const { runs } = await app.list({ workflow: "leaf" });
+    const asking = runs.find(({ waits }) => waits !== undefined);
+    await base.world.run(app.resume((await asked(app, asking?.runId ?? "")).token, { more: 2 }));
+    await base.world.run(app.sweep());
+    expect(paid).toEqual(["1a", "1b", "2a", "2b", "3a"]);
   });
 
   it("is refused on a storage without limits", () => {
