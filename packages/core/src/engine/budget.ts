@@ -315,7 +315,7 @@ class OwnBudget implements ScopeBudget {
     const on = by.map(({ label, model, cost }) => `${cost} for ${label} (${model})`).join(", ");
     const error = new DurableError(
       "over-budget",
-      `Run ${runId} has spent ${money(spent)} of its budget of ${money(most)}${on === "" ? "" : `: ${on}`}. The next call would cost about ${money(next)}. Raise the budget, and retry the run.`,
+      `Run ${runId} has spent ${money(spent)} of its budget of ${money(most)}${on === "" ? "" : `: ${on}`}.${next > 0 ? ` The next call would cost about ${money(next)}.` : ""} Raise the budget, and retry the run.`,
       { details: { spent, most, next, by } },
     );
     if (this.#scope.path !== "") throw error;
@@ -356,7 +356,7 @@ function treeOf({ most, onLimit }: BudgetOptions, id: string): TreeBudget {
 }
 
 function questionOf({ spent, most, next }: OverBudget, label: string): string {
-  const about = next > 0 ? ` "${label}" would cost about ${money(next)}.` : ` It comes to "${label}".`;
+  const about = next > 0 ? ` "${label}" would cost about ${money(next)}.` : ` Next is "${label}".`;
   return `The run has spent ${money(spent)} of its budget of ${money(most)}.${about} How much more may it spend? 0 ends it.`;
 }
 

@@ -216,7 +216,9 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   const unawaited = calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
   const abandoned = calls.unfinished("step", "stream", "child", "spawn");
-  if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
+  // A call that a budget does not let through is not one that the code forgot.
+  const overBudget = DurableError.is(finish.thrown?.value, "over-budget");
+  if (abandoned.length > 0 && !overBudget) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));
 }

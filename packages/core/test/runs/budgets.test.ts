@@ -102,6 +102,8 @@ describe("the budget of a run", () => {
         error: { code: "over-budget", details: { spent: 2, most: 3, next: 2, by: [{ cost: 2 }] } },
       });
       expect(paid).toEqual(["item 1"]);
+      // The call that was not let through is none that the code forgot.
+      expect(base.world.warnings.filter((text) => text.includes("without waiting"))).toEqual([]);
       // With more to spend, it goes on where it was.
       const richer = appOf(base, flow.with({ budget: 100 }));
       await base.world.run(richer.get("r").retry());
@@ -306,6 +308,25 @@ describe("the budget of a run", () => {
     expect(await app.get("r").outcome()).toMatchObject({
       status: "failed",
       error: { details: { spent: 5, most: 5 } },
+    });
+  });
+
+  it("says nothing of what the next call costs where nothing is known of it", async () => {
+    const base = lab();
+    const { buy } = shop();
+    const flow = durable(
+      "buy",
+      async (ctx) => void (await buy(ctx, "a", 2, null), await buy(ctx, "b", 2, null)),
+      {
+        budget: { most: 1, onLimit: "fail" },
+      },
+    );
+    const app = appOf(base, flow);
+    await base.world.run(app.run(flow, undefined, { id: "r" }));
+    expect(await app.get("r").outcome()).toMatchObject({
+      error: {
+        message: "Run r has spent 2 of its budget of 1: 2 for a (m). Raise the budget, and retry the run.",
+      },
     });
   });
 
