@@ -67,6 +67,7 @@ interface LabOptions extends HandlerOptions {
   readonly secret?: Secret;
   readonly world?: World;
   readonly workflows?: Parameters<typeof createApp>[0]["workflows"];
+  readonly prices?: Parameters<typeof createApp>[0]["prices"];
 }
 
 export const origin = "http://lab.example";
@@ -77,10 +78,11 @@ export function lab({
   secret = labSecret,
   world,
   workflows: flows = workflows,
+  prices,
   ...options
 }: LabOptions = {}): Lab {
   const errors: unknown[] = [];
-  const app = createApp({ storage, secret, world, workflows: flows });
+  const app = createApp({ storage, secret, world, prices, workflows: flows });
   const given = { authorize: () => true, onError: (error: unknown) => errors.push(error), ...options };
   const handler = described(createHandler(app, given), options.basePath);
   const ask = (path: string, init: RequestInit): Promise<Response> =>
