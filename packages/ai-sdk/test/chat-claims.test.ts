@@ -39,7 +39,7 @@ function child(...parts: readonly string[]): Promise<string> {
   });
 }
 
-async function lab(onEffect: () => unknown = () => {}) {
+async function lab(onEffect: () => unknown = () => {}, late?: Promise<unknown>) {
   const provider = await Provider.open(scripted);
   const effects: string[] = [];
   const storage = new MemoryStorage();
@@ -47,7 +47,7 @@ async function lab(onEffect: () => unknown = () => {}) {
     effects.push(tool);
     return onEffect();
   };
-  const server = await roundsServer({ storage, provider: provider.url, effect });
+  const server = await roundsServer({ storage, provider: provider.url, effect, ...(late && { late }) });
   cleanUps.push(
     () => provider.close(),
     () => server.close(),
@@ -259,6 +259,21 @@ describe("a genuine approval that several requests use", () => {
     const other = await until("pay");
     expect((await post(other.id, other.changed(approved(other.part)))).status).toBe(200);
     expect(effects).toEqual(["pay", "pay"]);
+  });
+
+  test("whose run failed while the tool was under way is not used again", async () => {
+    const [began, hold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const onEffect = (): Promise<void> => {
+      began.resolve();
+      return hold.promise;
+    };
+    const { post, until, effects } = await lab(onEffect, began.promise);
+    const { id, part, changed } = await until("pay");
+    const first = await post(id, changed(approved(part)), { fails: "late" });
+    hold.resolve();
+    expect([first.status, effects]).toEqual([200, ["pay"]]);
+    expect((await post(id, changed(approved(part)))).text).toContain("approval-used");
+    expect(effects).toEqual(["pay"]);
   });
 
   test("whose run failed before the tool began is used by the next request", async () => {

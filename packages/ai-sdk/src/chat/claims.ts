@@ -8,7 +8,7 @@
  * claims.3. A call without a recorded outcome or question is one of a tool of the client, whose result is the client's input.
  * claims.4. If the runs of a message are gone, the chat continues without approvals.
  * claims.5. One run uses an approval, however many requests have it. Another run may use it if that one failed before it
- *     called the tool.
+ *     called the tool, and not if the tool was under way then.
  *
  * Proven in test/chat-claims.test.ts.
  */
@@ -120,9 +120,13 @@ function approvedCall(messageId: unknown, part: Fields): ApprovedCall {
   return {
     id: fingerprint([messageId, toolCallId]),
     isUnused: (entries) =>
-      entries.at(-1)?.kind === "run.failed" &&
-      !entries.some((entry) => "key" in entry && entry.key.includes(step)),
+      entries.at(-1)?.kind === "run.failed" && !entries.flatMap(keysIn).some((key) => key.includes(step)),
   };
+}
+
+/** The calls that an entry tells of: what was under way when a run failed has no entry of its own. */
+function keysIn(entry: Entry): readonly string[] {
+  return [...("key" in entry ? [entry.key] : []), ...("abandoned" in entry ? (entry.abandoned ?? []) : [])];
 }
 
 function assertMade(part: Fields, calls: ReadonlyMap<unknown, Call> | null): void {

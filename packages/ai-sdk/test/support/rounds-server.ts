@@ -43,9 +43,11 @@ export interface RoundsParts {
   readonly provider: string;
   readonly effect: Effect;
   readonly options?: Partial<ChatOptions>;
+  /** A program that is asked to fail late does so once this resolves. */
+  readonly late?: Promise<unknown>;
 }
 
-export function roundsApp({ storage, provider, effect }: RoundsParts) {
+export function roundsApp({ storage, provider, effect, late }: RoundsParts) {
   const inputSchema = z.object({ round: z.number() });
   const act = (name: string) => async (_: unknown, options: { readonly toolCallId: string }) => {
     await effect(name, options.toolCallId, durableCall(options).idempotencyKey ?? "");
@@ -66,9 +68,15 @@ export function roundsApp({ storage, provider, effect }: RoundsParts) {
       tools: durableTools(ctx, tools),
       stopWhen: isStepCount(4),
     });
-    await chatStream(ctx, uiStream(result, messages, (input.body["style"] ?? "plain") as Style));
+    const sent = chatStream(ctx, uiStream(result, messages, (input.body["style"] ?? "plain") as Style));
+    if (input.body["fails"] === "late") {
+      await late;
+      throw new FatalError("the program fails while a tool is under way");
+    }
+    await sent;
   });
-  return createApp({ storage, secret: "a secret for tests, of no worth", workflows: [answer] });
+  const secret = "a secret for tests, of no worth";
+  return createApp({ storage, secret, workflows: [answer], ...(late && { linger: 20 }) });
 }
 
 type Streamed = Pick<ReturnType<typeof streamText>, "toUIMessageStream">;
