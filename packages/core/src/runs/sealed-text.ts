@@ -20,7 +20,7 @@ export async function openText(cipher: Cipher | null, name: string, text: string
     );
   return cipher.open(sealed ?? "", placeOf(name)).catch((cause: unknown) => {
     if (!DurableError.is(cause, "tampered")) throw cause;
-    const message = `${show(name)} was changed by somebody without the key. Delete it from the storage, or restore it from a backup.`;
+    const message = `${show(name)} was not written with the key. Delete it from the storage, or restore it from a backup.`;
     throw new DurableError("tampered", message, { cause });
   });
 }

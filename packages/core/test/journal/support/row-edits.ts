@@ -20,7 +20,7 @@ const spend = durable(
     for (const name of ["allowed", "more"])
       await ctx.step(name, ({ meter }) => meter({ model: "m", inputTokens: 1, outputTokens: 0, cost: 1 }));
   },
-  { budget: { most: 1, tree: true } },
+  { budget: { most: 1, tree: true, warnAt: 5 } },
 );
 
 /** Inputs that the app gave, by run. */
