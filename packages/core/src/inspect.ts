@@ -30,6 +30,7 @@ export { allowFork } from "./inspect/allow-fork.ts";
 export type { EditedCall } from "./runs/fork-keys.ts";
 export type { EditedCalls } from "./runs/reader.ts";
 export type { Doing } from "./runs/under-way.ts";
+export { listedFacts } from "./runs/list.ts";
 export { promptOf, promptsIn, type PromptChange, type PromptView } from "./inspect/prompt.ts";
 export { spendOf, type Spend, type Spending, type SpendOptions, type SpendRow } from "./inspect/spend.ts";
 export type { Prices } from "./values/usage.ts";

@@ -26,6 +26,7 @@ export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
 export { toMs } from "./values/duration.ts";
 export { spentOf, sumSpent, type SpentRow } from "./values/usage.ts";
+export { otherFormat } from "./values/errors.ts";
 export { assertOptions } from "./values/options.ts";
 export { isWeak } from "./values/secret.ts";
 export type { Asking, KeepsPrompt, MakePrompt, PromptRecord, PromptSettings } from "./journal/prompt.ts";

@@ -1,6 +1,7 @@
 /** The routes of runs: start, list, read, cancel. */
 
 import type { ListedRun, ListQuery, Outcome, RunStatus, SuspendPoint } from "@durable/core";
+import { listedFacts } from "@durable/core/inspect";
 import type { Undone } from "@durable/core/types";
 import { readJson } from "./body.ts";
 import { HttpError, json, jsonText } from "./errors.ts";
@@ -191,31 +192,9 @@ function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
 }
 
 function headOf(head: ListedRun): Json {
-  const { runId, workflow, status, state, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } =
-    head;
-  const { dueSince, tags = {}, version = null, waits, usage, inherited, error, scope } = head;
-  const about = {
-    runId,
-    workflow,
-    status,
-    state,
-    createdAt,
-    updatedAt,
-    wakeAt,
-    dueSince,
-    steps,
-    label,
-    parent,
-    tags,
-    version,
-    ...(waits === undefined ? {} : { waits: { ...waits } }),
-    ...(usage === undefined ? {} : { usage: toJson(usage) }),
-    ...(inherited === undefined ? {} : { inherited: toJson(inherited) }),
-    ...(error === undefined ? {} : { error: { ...error } }),
-    ...(scope === undefined ? {} : { scope }),
-    ...(head.report === undefined ? {} : { report: toJson(head.report) }),
-  };
-  return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
+  const about = { tags: {}, version: null, ...listedFacts(head) };
+  const { blocked } = head;
+  return toJson(blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since });
 }
 
 const statuses: readonly RunStatus[] = [

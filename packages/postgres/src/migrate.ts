@@ -12,6 +12,7 @@
  */
 
 import { DurableError } from "@durable/core";
+import { otherFormat } from "@durable/core/storage";
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
 import { Connections } from "./connections.ts";
 import { named, stateOf } from "./errors.ts";
@@ -189,15 +190,11 @@ async function stateOfSchema(
     .catch((error: unknown) => {
       throw stateOf(error) === "42P01" ? error : named(error, place);
     });
-  if (version > versionOf(all))
-    throw new DurableError(
-      "newer-format",
-      `The tables in ${place} have version ${version}, newer than this build reads (${versionOf(all)}). Upgrade @durable/postgres in this process.`,
-    );
-  if (version < firstVersion)
-    throw new DurableError(
-      "pre-release",
-      `The tables in ${place} have version ${version}, of a version before the first release; this build reads ${versionOf(all)}. Finish their runs with that version, or use another schema.`,
-    );
+  if (version > versionOf(all) || version < firstVersion)
+    throw otherFormat(`The tables in ${place} have version`, version, {
+      reads: versionOf(all),
+      instead: "Finish their runs with that version, or use another schema.",
+      upgrade: "@durable/postgres",
+    });
   return { version, isAsync };
 }

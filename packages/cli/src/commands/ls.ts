@@ -6,7 +6,7 @@ import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
 import { filterOf, isEmpty, shortId, someRuns, type Filter } from "../runs.ts";
 import type { Session } from "../session.ts";
-import { plain } from "@durable/core/inspect";
+import { listedFacts, plain } from "@durable/core/inspect";
 import { duration, inline, when, zoneName } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { table } from "../text/table.ts";
@@ -72,29 +72,10 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 
 /** The head of a run for machines. */
 export function headJson(head: ListedRun): Readonly<Record<string, unknown>> {
-  const { runId, workflow, status, state, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } =
-    head;
-  const { dueSince, tags, version, waits, usage, inherited, error, scope } = head;
+  const { blocked, report } = head;
   return {
-    runId,
-    workflow,
-    status,
-    state,
-    createdAt,
-    updatedAt,
-    wakeAt,
-    dueSince,
-    steps,
-    label,
-    parent,
-    ...(head.report === undefined ? {} : { report: plain(head.report) }),
-    ...(tags === undefined ? {} : { tags }),
-    ...(version === undefined ? {} : { version }),
-    ...(waits === undefined ? {} : { waits }),
-    ...(usage === undefined ? {} : { usage }),
-    ...(inherited === undefined ? {} : { inherited }),
-    ...(error === undefined ? {} : { error }),
-    ...(scope === undefined ? {} : { scope }),
+    ...listedFacts(head),
+    ...(report === undefined ? {} : { report: plain(report) }),
     ...(blocked === undefined
       ? {}
       : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),

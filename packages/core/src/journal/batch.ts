@@ -8,7 +8,7 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Fact } from "./entry.ts";
 import { isKind, traitsOf } from "./kinds.ts";
-import { DurableError } from "../values/errors.ts";
+import { DurableError, otherFormat } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 
 /** The format that this build writes and reads. Those before it were never released. */
@@ -110,7 +110,10 @@ export function readBatch(text: string, where: string): ReadBatch {
   const raw = parse(text, where);
   const { v, by, entries } = raw;
   if (typeof v === "number" && (v > formatVersion || (v > 0 && v < formatVersion && Number.isInteger(v))))
-    throw otherFormat(where, v);
+    throw otherFormat(`${where} has format`, v, {
+      reads: formatVersion,
+      instead: "Finish or export its runs with that version, then delete them.",
+    });
   if (v !== formatVersion || typeof by !== "string" || !Array.isArray(entries)) throw corrupt(where);
   const facts = (entries as readonly Raw[]).map((entry) => readFact(entry, where));
   return { driver: by.slice(0, by.lastIndexOf(".")), writeId: by, outside: raw["outside"] === true, facts };
@@ -138,18 +141,6 @@ function parse(text: string, where: string): Raw {
     // Falls through: text that is not JSON and JSON that is not an object are both corrupt.
   }
   throw corrupt(where);
-}
-
-function otherFormat(where: string, format: number): DurableError {
-  return format > formatVersion
-    ? new DurableError(
-        "newer-format",
-        `${where} has format ${format}, but this build reads only up to ${formatVersion}. Upgrade @durable/core.`,
-      )
-    : new DurableError(
-        "pre-release",
-        `${where} has format ${format}, of a version before the first release; this build reads ${formatVersion}. Finish or export its runs with that version, then delete them.`,
-      );
 }
 
 export function corrupt(where: string): DurableError {

@@ -39,6 +39,35 @@ export async function listedRun(host: Host, head: RunHead, cipher?: Cipher | nul
   return { ...(await withTexts(head, cipher ?? null)), state };
 }
 
+/** What a run in a list says to people and programs elsewhere; the other fields of a head are for storages. */
+const told = [
+  "runId",
+  "workflow",
+  "status",
+  "state",
+  "createdAt",
+  "updatedAt",
+  "wakeAt",
+  "dueSince",
+  "steps",
+  "label",
+  "parent",
+  "tags",
+  "version",
+  "report",
+  "waits",
+  "usage",
+  "inherited",
+  "error",
+  "scope",
+] as const satisfies readonly (keyof ListedRun)[];
+
+/** A listed run as it is shown outside: the fields that it has, without those that only storages read. */
+export function listedFacts(head: ListedRun): Pick<ListedRun, (typeof told)[number]> {
+  const facts = told.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]] as const]));
+  return Object.fromEntries(facts) as Pick<ListedRun, (typeof told)[number]>;
+}
+
 /** The word for what a run does, from its head. */
 export async function headState(host: Host, head: RunHead): Promise<RunStateName> {
   const now = host.world.now();

@@ -9,7 +9,7 @@
 import type { Cipher, Place } from "../ports/cipher.ts";
 import type { StoredSchedule } from "../ports/schedules.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { DurableError, describeError } from "../values/errors.ts";
+import { DurableError, describeError, otherFormat } from "../values/errors.ts";
 import { digest } from "../values/hash.ts";
 import { ticksOf, type Timing } from "./ticks.ts";
 
@@ -106,10 +106,10 @@ function readSchedule({ name, workflow, text }: StoredSchedule): Schedule & { re
   }
   const { v, ...rest } = found;
   if (v === format) return assertTicks({ ...rest, name, workflow });
-  throw new DurableError(
-    "newer-format",
-    `Schedule ${name} has format ${v}, newer than this build reads (${format}). Upgrade @durable/core.`,
-  );
+  throw otherFormat(`Schedule ${name} has format`, v, {
+    reads: format,
+    instead: "Delete it, and define it again.",
+  });
 }
 
 function assertTicks<S extends Schedule>(schedule: S): S {

@@ -105,6 +105,24 @@ export function recordedError(...given: ConstructorParameters<typeof DurableErro
   return error;
 }
 
+/** Refuses data whose version is not the one that this build `reads`. `instead` is the way out for data that is too old. */
+export function otherFormat(
+  what: string,
+  found: number,
+  about: { readonly reads: number; readonly instead: string; readonly upgrade?: string },
+): DurableError {
+  const { reads, instead, upgrade = "@durable/core" } = about;
+  return found > reads
+    ? new DurableError(
+        "newer-format",
+        `${what} ${found}, newer than this build reads (${reads}). Upgrade ${upgrade} in this process.`,
+      )
+    : new DurableError(
+        "pre-release",
+        `${what} ${found}, of a version before the first release; this build reads ${reads}. ${instead}`,
+      );
+}
+
 /** Throw it in a step to fail at once, without further attempts. */
 export class FatalError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

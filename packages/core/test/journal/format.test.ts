@@ -44,7 +44,7 @@ describe("H54 the format of a batch", () => {
     const next = formatVersion + 1;
     expect(codeOf(() => readBatch(withFormat(text, next), where))).toBe("newer-format");
     expect(messageOf(() => readBatch(`{"v":${next},"entries":[{"kind":"step.dreamt"}]}`, where))).toBe(
-      `${where} has format ${next}, but this build reads only up to ${formatVersion}. Upgrade @durable/core.`,
+      `${where} has format ${next}, newer than this build reads (${formatVersion}). Upgrade @durable/core in this process.`,
     );
   });
 

@@ -156,7 +156,7 @@ describe("H54 journals of every format", () => {
       );
       expect(results[0], name).toMatchObject({ verdict: "newer-format" });
       expect(results[0]?.message, name).toContain(
-        `has format ${later}, but this build reads only up to ${formatVersion}. Upgrade`,
+        `has format ${later}, newer than this build reads (${formatVersion}). Upgrade`,
       );
     }
   });

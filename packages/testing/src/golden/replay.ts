@@ -17,7 +17,7 @@ import {
   type Outcome,
   type Secret,
 } from "@durable/core";
-import type { Cipher } from "@durable/core/storage";
+import { otherFormat, type Cipher } from "@durable/core/storage";
 import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
 import { trackedCipher } from "./tracked-cipher.ts";
 import { guarded } from "./guarded-workflow.ts";
@@ -114,18 +114,12 @@ function allBatches({ batches, ancestors = [], children = [] }: GoldenJournal): 
 }
 
 function checkFrame({ format, runId, batches, ancestors = [], children = [] }: GoldenJournal): void {
-  if (typeof format === "number" && format > goldenFormat) {
-    throw new DurableError(
-      "newer-format",
-      `The journal has format ${format}, but this build of @durable/testing reads up to ${goldenFormat}. Upgrade @durable/testing.`,
-    );
-  }
-  if (Number.isInteger(format) && format > 0 && format < goldenFormat) {
-    throw new DurableError(
-      "pre-release",
-      `The journal has format ${format}, of a version before the first release; this build of @durable/testing reads ${goldenFormat}. Record it again.`,
-    );
-  }
+  if (Number.isInteger(format) && format > 0 && format !== goldenFormat)
+    throw otherFormat("The journal has format", format, {
+      reads: goldenFormat,
+      instead: "Record it again.",
+      upgrade: "@durable/testing",
+    });
   const lists = [batches, ancestors, children].every((list) => Array.isArray(list));
   if (format === goldenFormat && typeof runId === "string" && lists && batches.length > 0) return;
   throw new DurableError(

@@ -3,7 +3,7 @@
  * before it, so the last record alone has everything except the batches.
  */
 
-import { DurableError } from "../../values/errors.ts";
+import { DurableError, otherFormat } from "../../values/errors.ts";
 import { keepReport } from "../../ports/storage-kit.ts";
 import type { AppendRequest, BlockedNote, RunHead } from "../../ports/storage.ts";
 
@@ -97,18 +97,14 @@ export function writeForward(next: number): string {
 export function readObject(text: string | null, key: string): Readonly<Record<string, unknown>> {
   const raw = parsed(text);
   const found = raw?.["v"];
-  if (typeof found === "number" && found > version) {
-    throw new DurableError(
-      "newer-format",
-      `Object ${key} was written in layout ${found}, newer than this build reads (${version}). Upgrade @durable/core in this process.`,
-    );
-  }
-  if (Number.isInteger(found) && Number(found) > 0 && Number(found) < version) {
-    throw new DurableError(
-      "pre-release",
-      `Object ${key} was written in layout ${String(found)}, of a version before the first release; this build reads ${version}. Finish its runs with that version, or use another prefix.`,
-    );
-  }
+  if (
+    typeof found === "number" &&
+    (found > version || (Number.isInteger(found) && found > 0 && found < version))
+  )
+    throw otherFormat(`Object ${key} was written in layout`, found, {
+      reads: version,
+      instead: "Finish its runs with that version, or use another prefix.",
+    });
   if (raw === null || found !== version) throw damaged(key);
   return raw;
 }

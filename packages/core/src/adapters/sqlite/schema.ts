@@ -9,7 +9,7 @@
  */
 
 import type { DatabaseSync } from "node:sqlite";
-import { DurableError } from "../../values/errors.ts";
+import { DurableError, otherFormat } from "../../values/errors.ts";
 import { dueIndexes } from "./due-statements.ts";
 import { limitTables } from "./limit-statements.ts";
 
@@ -229,16 +229,11 @@ function versionOf(database: DatabaseSync, path: string, all: readonly string[])
       `The SQLite file "${path}" belongs to another program. Journals need their own file. Choose another path.`,
     );
   }
-  if (version > newest(all))
-    throw new DurableError(
-      "newer-format",
-      `The journal file "${path}" has schema ${version}, newer than this build reads (${newest(all)}). Upgrade @durable/core in this process.`,
-    );
-  if (version < firstVersion)
-    throw new DurableError(
-      "pre-release",
-      `The journal file "${path}" has schema ${version}, of a version before the first release; this build reads ${newest(all)}. Finish its runs with that version, or choose another path.`,
-    );
+  if (version > newest(all) || version < firstVersion)
+    throw otherFormat(`The journal file "${path}" has schema`, version, {
+      reads: newest(all),
+      instead: "Finish its runs with that version, or choose another path.",
+    });
   return version;
 }
 
