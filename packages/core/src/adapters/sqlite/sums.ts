@@ -140,8 +140,9 @@ export function damaged(path: string, what: string): DurableError {
   );
 }
 
-/** From here on, the module is quicker even if it has to be loaded. */
-const short = 4_096;
+/** The module is many times quicker, and takes a few milliseconds to load: as long as this many characters without it. */
+const worthLoading = 65_536;
+let summed = 0;
 
 const table = new Uint32Array(256);
 for (let n = 0; n < 256; n++) {
@@ -152,7 +153,8 @@ for (let n = 0; n < 256; n++) {
 
 /** `start` is the sum of what comes before the text. */
 export function crc32(text: string, start = 0): number {
-  if (text.length > short) return native(text, start);
+  summed += text.length;
+  if (summed > worthLoading) return native(text, start);
   let sum = ~start;
   for (let n = 0; n < text.length; n++) {
     const code = text.charCodeAt(n);
@@ -163,6 +165,9 @@ export function crc32(text: string, start = 0): number {
   return ~sum >>> 0;
 }
 
+let loaded: typeof crc32 | undefined;
+
 function native(text: string, start: number): number {
-  return process.getBuiltinModule("node:zlib").crc32(text, start);
+  loaded ??= process.getBuiltinModule("node:zlib").crc32;
+  return loaded(text, start);
 }

@@ -22,3 +22,9 @@ test.each(texts.map((text, n) => [n, text] as const))("the sum of text %i is tha
 test("sums of parts are the sum of the whole", () => {
   expect(crc32("defg", crc32("abc"))).toBe(zlib.crc32("abcdefg"));
 });
+
+test("sums are the same once so much was summed that the module does it", () => {
+  const long = "x".repeat(70_000);
+  expect(crc32(long)).toBe(zlib.crc32(long));
+  for (const text of texts) expect(crc32(text, 7)).toBe(zlib.crc32(text, 7));
+});
