@@ -73,7 +73,7 @@ function commonLength(talk: readonly Said[], prompt: readonly unknown[]): number
 /** The message `{ role, content: [{ type: "text", text }] }`. */
 interface Line {
   readonly role: unknown;
-  /** Exchanged for an equal text: that of the same object is compared without looking at its characters. */
+  /** Exchanged for an equal text: of one and the same text no character is compared. */
   text: string;
 }
 

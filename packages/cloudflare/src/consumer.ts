@@ -70,7 +70,7 @@ export interface Consumer {
 /** The longest delay of a message. Longer sleeps are found by `scheduled`, or by a chain of messages. */
 const longestDelaySeconds = 86_400;
 const longestRetrySeconds = 300;
-/** Requests that a look at the schedules leaves for the one that it starts last. */
+/** Requests that reading the schedules leaves for the run that is started last. */
 const leftBySchedules = 26;
 /** A run that was started this often without progress kills its drivers. */
 const maxStarts = 50;

@@ -173,7 +173,7 @@ async function nextDue(app: App, now: number, guardMs: number): Promise<Due> {
   const isAny = async (status: "running" | "blocked"): Promise<boolean> =>
     (await app.list({ workflow, status, limit: 1 })).runs.length > 0;
   const times: number[] = [];
-  // Those that are due longest come first.
+  // Runs that are due longest come first.
   for (let cursor: string | null | undefined; cursor !== null && (times.at(-1) ?? 0) <= now;) {
     const page: ListPage<ListedRun> = await app.list({ workflow, dueAt: never, limit: wakesAtOnce, cursor });
     for (const { wakeAt } of page.runs) times.push(wakeAt ?? never);

@@ -26,7 +26,7 @@ export interface StoredScheduleQuery {
   readonly after?: string | undefined;
   /** Schedules per page; 100 by default. */
   readonly limit?: number | undefined;
-  /** A storage that has to ask for each schedule stops when this aborts, with those it has. Each list begins with others. */
+  /** A storage that reads each schedule by a request of its own stops when this aborts. Each list begins with others. */
   readonly signal?: AbortSignal | undefined;
 }
 

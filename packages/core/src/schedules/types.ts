@@ -94,8 +94,8 @@ export interface Schedules {
   trigger(name: string): Promise<Run>;
   /**
    * Starts the runs of ticks that are due, for workflows of this app, and drives none; returns their ids.
-   * Workers and sweeps do it by themselves. When the signal aborts, no further start begins, except for a first one; on a bucket,
-   * each look is then at a part of the schedules.
+   * Workers and sweeps do it by themselves. When the signal aborts, no further start begins, except for a first one; on a
+   * bucket, only a part of the schedules is read then, and each time another one.
    */
   fire(options?: { readonly signal?: AbortSignal | undefined }): Promise<readonly string[]>;
 }

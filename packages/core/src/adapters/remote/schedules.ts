@@ -56,7 +56,7 @@ export class RemoteSchedules implements ScheduleStore {
     const found: StoredSchedule[] = [];
     const signs: string[] = [];
     for await (const key of keysOf(this.#bucket, signPrefix)) signs.push(key.slice(signPrefix.length));
-    // A look that stops early must not always see the same ones.
+    // A list that stops early must not always have the same ones.
     const first = signal === undefined ? 0 : Math.floor(this.#random() * signs.length);
     const hashes = [...signs.slice(first), ...signs.slice(0, first)].values();
     const one = async (): Promise<void> => {
