@@ -28,7 +28,7 @@ export function ChatPage({ id, onTurn, onList }: ChatPageProps) {
   useFollow(messages.length);
   const turn = useRef(onTurn);
   turn.current = onTurn;
-  useEffect(() => turn.current(), [answers.length]);
+  useEffect(() => turn.current(), [answers.length, messages.length]);
 
   const begin = (work: () => Promise<void>): void => {
     setStopped(false);

@@ -41,7 +41,7 @@ export function Composer({ isBusy, isLoading, onSend, onSteer, onStop }: Compose
         <textarea
           ref={field}
           aria-label="Your message"
-          placeholder={isBusy ? "Say something to the answer" : "Ask something"}
+          placeholder={isBusy ? "Add to this answer" : "Ask something"}
           rows={1}
           value={text}
           onChange={(event) => setText(event.target.value)}

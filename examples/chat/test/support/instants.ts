@@ -22,7 +22,38 @@ const killAtWord =
     }
   };
 
+/** At the first words, while it thinks, while the tool runs, and while it answers from what the tool returned. */
+const ofTool = [1, 5, 12, 20, 28, 31, 34, 45, 60, 80].map((words): Instant => ({
+  name: `at word ${words} of an answer with a tool`,
+  question: questions.harbour,
+  play: async (one, site) => {
+    await one.said(words);
+    await site.restart();
+  },
+}));
+
+const ofAnswer = [5, 20, 60, 75, 90].map((word): Instant => ({
+  name: `at word ${word}`,
+  question: questions.tides,
+  play: killAtWord(word),
+}));
+
+/** The text, then the card with the e-mail as it is written. */
+const ofApproval = [1, 5, 10, 16, 24].map((words): Instant => ({
+  name: `at word ${words} of an answer that asks`,
+  question: questions.mail,
+  play: async (one, site) => {
+    await one.said(words);
+    await site.restart();
+    await one.button("Allow").click();
+  },
+}));
+
+/** Ten each of an answer, of a tool, and of an approval. */
 export const instants: readonly Instant[] = [
+  ...ofAnswer,
+  ...ofTool,
+  ...ofApproval,
   {
     name: "before the first word",
     question: questions.tides,

@@ -6,6 +6,7 @@ import { scriptOf } from "../../src/script.ts";
 export const questions = {
   tides: "Why are there two tides a day?",
   server: "What happens if the server dies now?",
+  harbour: "When is high water tomorrow in Cuxhaven?",
   mail: "Send an e-mail to the harbour about tomorrow's tide.",
 };
 
@@ -103,6 +104,18 @@ export class Visitor {
     );
   }
 
+  /** Settles when the last answer has this many words, thoughts and cards included. */
+  async said(count: number): Promise<void> {
+    await this.page.waitForFunction(
+      (most) => {
+        const last = [...document.querySelectorAll(".message.assistant")].at(-1);
+        return (last?.textContent ?? "").split(/\s+/).length > most;
+      },
+      count,
+      { polling: 40 },
+    );
+  }
+
   /** True if the button is above the composer, without scrolling. */
   async isInView(name: string): Promise<boolean> {
     const [box, footer] = await Promise.all([
@@ -124,6 +137,25 @@ export class Visitor {
           .join("\n"),
       ),
     );
+  }
+
+  /** How many of each kind the last answer has. */
+  async parts(): Promise<Record<string, number>> {
+    return this.answers.last().evaluate((answer) => {
+      const kinds = {
+        thoughts: ".reasoning",
+        tools: ".tool",
+        tables: "table",
+        rows: "tbody tr",
+        code: ".code",
+        sources: ".sources li",
+      };
+      const counted = Object.entries(kinds).map(([kind, path]) => [
+        kind,
+        answer.querySelectorAll(path).length,
+      ]);
+      return Object.fromEntries(counted) as Record<string, number>;
+    });
   }
 
   /** True if the page was never loaded again. */
