@@ -174,7 +174,7 @@ function picked(part: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(given.map((name) => [name, part[name]]));
 }
 
-/** The input of a call as far as it came: `undefined` while it is no JSON. */
+/** The input of a call as far as it came: `undefined` while it is not JSON that can be read. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
