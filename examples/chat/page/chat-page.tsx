@@ -39,9 +39,7 @@ export function ChatPage({ id, onTurn, onList }: ChatPageProps) {
   const send = (text: string, files: readonly File[] = []): void =>
     begin(async () => {
       const parts = await Promise.all(files.map(filePart));
-      await sendMessage({ ...(text === "" ? {} : { text }), files: parts } as Parameters<
-        typeof sendMessage
-      >[0]);
+      await sendMessage({ ...(text === "" ? {} : { text }), files: parts });
     });
   const steering = useSteering(chat, send, setTrouble);
   const stop = async (): Promise<void> => {
@@ -57,40 +55,12 @@ export function ChatPage({ id, onTurn, onList }: ChatPageProps) {
 
   return (
     <div className="page">
-      <header>
-        <button type="button" className="btn menu" aria-label="Chats" onClick={onList}>
-          ☰
-        </button>
-        <span className="logo">
-          <i />
-          durable chat
-        </span>
-      </header>
+      <Head onList={onList} />
       <main>
         {messages.length === 0 ? (
           !isLoading && <Welcome onPick={send} />
         ) : (
-          <ol className="messages" aria-label="Conversation">
-            {messages.map((message, index) => (
-              <MessageView
-                key={message.id}
-                message={message}
-                question={messages.slice(0, index).findLast(({ role }) => role === "user")}
-                isLast={index === messages.length - 1}
-                isBusy={isBusy || isLoading}
-                answers={answers}
-                notes={chat.notes}
-                onEdit={(text, files) => begin(() => sendMessage({ text, files, messageId: message.id }))}
-                onRegenerate={() => begin(() => chat.regenerate({ messageId: message.id }))}
-                onRate={rate}
-              />
-            ))}
-            {steering.waiting.map((text) => (
-              <li key={text} className="bubble steered">
-                {text}
-              </li>
-            ))}
-          </ol>
+          <Messages chat={chat} waiting={steering.waiting} onBegin={begin} onRate={rate} />
         )}
       </main>
       <footer>
@@ -104,6 +74,55 @@ export function ChatPage({ id, onTurn, onList }: ChatPageProps) {
         />
       </footer>
     </div>
+  );
+}
+
+function Head({ onList }: Pick<ChatPageProps, "onList">) {
+  return (
+    <header>
+      <button type="button" className="btn menu" aria-label="Chats" onClick={onList}>
+        ☰
+      </button>
+      <span className="logo">
+        <i />
+        durable chat
+      </span>
+    </header>
+  );
+}
+
+interface MessagesProps {
+  readonly chat: ReturnType<typeof useDurableChat>;
+  /** Said to the answer that is being written, which does not have it yet. */
+  readonly waiting: readonly string[];
+  readonly onBegin: (work: () => Promise<void>) => void;
+  readonly onRate: (runId: string, thumb: Thumb) => void;
+}
+
+function Messages({ chat, waiting, onBegin, onRate }: MessagesProps) {
+  const { messages, isBusy, isLoading, answers, notes, sendMessage, regenerate } = chat;
+  return (
+    <ol className="messages" aria-label="Conversation">
+      {messages.map((message, index) => (
+        <MessageView
+          key={message.id}
+          message={message}
+          question={messages.slice(0, index).findLast(({ role }) => role === "user")}
+          isLast={index === messages.length - 1}
+          isBusy={isBusy || isLoading}
+          answers={answers}
+          notes={notes}
+          onEdit={(text, files) => onBegin(() => sendMessage({ text, files, messageId: message.id }))}
+          onRegenerate={() => onBegin(() => regenerate({ messageId: message.id }))}
+          onRate={onRate}
+        />
+      ))}
+      {waiting.map((text) => (
+        <li key={text} className="bubble steered">
+          {text}
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -17,19 +17,15 @@ import { createTransport } from "./transport.ts";
 export type Link = "up" | "lost" | "replayed";
 
 export function useDurableChat(id: string) {
-  const [link, setLink] = useState<Link>("up");
+  const { link, onLost, onFound, forgetLink } = useLink();
   /** Something happened that this page has not seen. It is loaded once the page is idle. */
   const [isBehind, setBehind] = useState(true);
   /** The server has not said yet whether there is an answer to show. */
   const [isLoading, setLoading] = useState(true);
-  const [answers, setAnswers] = useState<readonly ChatAnswer[]>([]);
-  const [notes, setNotes] = useState<Notes>({});
   /** The run that this page shows. */
   const run = useRef<string | null>(null);
   const tabs = useMemo(() => new BroadcastChannel(`chat ${id}`), [id]);
 
-  const onLost = useCallback(() => setLink("lost"), []);
-  const onFound = useCallback(() => setLink((before) => (before === "lost" ? "replayed" : before)), []);
   const transport = useMemo(
     () =>
       createTransport({
@@ -57,27 +53,9 @@ export function useDurableChat(id: string) {
   const { setMessages, resumeStream, status } = chat;
   const isBusy = status === "submitted" || status === "streaming";
 
-  useEffect(() => {
-    const note = (): void => setBehind(true);
-    // Another device tells no tab of this one.
-    const look = async (): Promise<void> => {
-      if (document.visibilityState !== "visible") return;
-      const { answers: known } = await knownOf(id);
-      if (known.at(-1)?.runId !== run.current) note();
-    };
-    const onVisible = (): void => void look().catch(() => {});
-    tabs.addEventListener("message", note);
-    document.addEventListener("visibilitychange", onVisible);
-    return () => {
-      tabs.removeEventListener("message", note);
-      document.removeEventListener("visibilitychange", onVisible);
-    };
-  }, [tabs, id]);
-
-  const learn = useCallback((known: Pick<Known, "answers" | "notes">): void => {
-    setAnswers(known.answers);
-    setNotes(known.notes);
-  }, []);
+  const note = useCallback(() => setBehind(true), []);
+  useOthers(id, tabs, run, note);
+  const { answers, notes, learn, rate } = useKnown(id, !isBusy && !isLoading, onLost);
   useEffect(() => {
     if (!isBehind || isBusy) return;
     setBehind(false);
@@ -93,27 +71,68 @@ export function useDurableChat(id: string) {
     };
     void load();
   }, [id, isBehind, isBusy, learn, onFound, onLost, resumeStream, setMessages]);
+  /** Ends the run. Closing the connection would not. */
+  const stop = useCallback(() => transport.stop(id), [transport, id]);
+  const steerAnswer = useCallback(
+    async (text: string) => run.current !== null && (await steer(run.current, text)),
+    [],
+  );
+  return { ...chat, stop, link, isBusy, isLoading, forgetLink, answers, notes, rate, steer: steerAnswer };
+}
+
+/** The answers of the chat, also those that were replaced, and what belongs to each. */
+function useKnown(id: string, isIdle: boolean, onLost: () => void) {
+  const [answers, setAnswers] = useState<readonly ChatAnswer[]>([]);
+  const [notes, setNotes] = useState<Notes>({});
+  const learn = useCallback((known: Pick<Known, "answers" | "notes">): void => {
+    setAnswers(known.answers);
+    setNotes(known.notes);
+  }, []);
   // What an answer cost, and how it ended, is known when it has ended.
   useEffect(() => {
-    if (isBusy || isLoading) return undefined;
+    if (!isIdle) return undefined;
     let isMine = true;
     void patiently(() => knownOf(id), onLost).then((known) => {
       if (isMine) learn(known);
     });
     return () => void (isMine = false);
-  }, [id, isBusy, isLoading, learn, onLost]);
-
-  /** Ends the run. Closing the connection would not. */
-  const stop = useCallback(() => transport.stop(id), [transport, id]);
-  /** What the page says about the connection is about the current answer. */
-  const forgetLink = useCallback(() => setLink((before) => (before === "replayed" ? "up" : before)), []);
-  const steerAnswer = useCallback(
-    async (text: string) => run.current !== null && (await steer(run.current, text)),
-    [],
-  );
+  }, [id, isIdle, learn, onLost]);
   const rate = async (runId: string, thumb: Thumb): Promise<void> =>
     setNotes(await giveThumb(id, runId, thumb));
-  return { ...chat, stop, link, isBusy, isLoading, forgetLink, answers, notes, rate, steer: steerAnswer };
+  return { answers, notes, learn, rate };
+}
+
+/** Hears of turns in other tabs and on other devices. */
+function useOthers(
+  id: string,
+  tabs: BroadcastChannel,
+  run: { readonly current: string | null },
+  note: () => void,
+): void {
+  useEffect(() => {
+    // Another device tells no tab of this one.
+    const look = async (): Promise<void> => {
+      if (document.visibilityState !== "visible") return;
+      const { answers: known } = await knownOf(id);
+      if (known.at(-1)?.runId !== run.current) note();
+    };
+    const onVisible = (): void => void look().catch(() => {});
+    tabs.addEventListener("message", note);
+    document.addEventListener("visibilitychange", onVisible);
+    return () => {
+      tabs.removeEventListener("message", note);
+      document.removeEventListener("visibilitychange", onVisible);
+    };
+  }, [id, tabs, run, note]);
+}
+
+function useLink() {
+  const [link, setLink] = useState<Link>("up");
+  const onLost = useCallback(() => setLink("lost"), []);
+  const onFound = useCallback(() => setLink((before) => (before === "lost" ? "replayed" : before)), []);
+  /** What the page says about the connection is about the current answer. */
+  const forgetLink = useCallback(() => setLink((before) => (before === "replayed" ? "up" : before)), []);
+  return { link, onLost, onFound, forgetLink };
 }
 
 /** Tries for as long as the server is away. */
