@@ -55,7 +55,7 @@ export function useDurableChat(id: string) {
 
   const note = useCallback(() => setBehind(true), []);
   useOthers(id, tabs, run, note);
-  const { answers, notes, learn, rate } = useKnown(id, !isBusy && !isLoading, onLost);
+  const { answers, notes, learn, rate } = useKnown(id, !isBusy && !isLoading, { onLost, onFound });
   useEffect(() => {
     if (!isBehind || isBusy) return;
     setBehind(false);
@@ -81,7 +81,11 @@ export function useDurableChat(id: string) {
 }
 
 /** The answers of the chat, also those that were replaced, and what belongs to each. */
-function useKnown(id: string, isIdle: boolean, onLost: () => void) {
+function useKnown(
+  id: string,
+  isIdle: boolean,
+  { onLost, onFound }: Pick<ReturnType<typeof useLink>, "onLost" | "onFound">,
+) {
   const [answers, setAnswers] = useState<readonly ChatAnswer[]>([]);
   const [notes, setNotes] = useState<Notes>({});
   const learn = useCallback((known: Pick<Known, "answers" | "notes">): void => {
@@ -93,10 +97,11 @@ function useKnown(id: string, isIdle: boolean, onLost: () => void) {
     if (!isIdle) return undefined;
     let isMine = true;
     void patiently(() => knownOf(id), onLost).then((known) => {
+      onFound();
       if (isMine) learn(known);
     });
     return () => void (isMine = false);
-  }, [id, isIdle, learn, onLost]);
+  }, [id, isIdle, learn, onLost, onFound]);
   const rate = async (runId: string, thumb: Thumb): Promise<void> =>
     setNotes(await giveThumb(id, runId, thumb));
   return { answers, notes, learn, rate };
