@@ -21,7 +21,7 @@ export type { RunStateName } from "./journal/run-state.ts";
 export type { ListedRun } from "./runs/list.ts";
 export type { ResumeResult, ResumeStatus } from "./runs/resume.ts";
 export type { SendResult } from "./runs/send.ts";
-export type { StepInfo } from "./engine/calls/attempts.ts";
+export type { StepInfo } from "./engine/calls/info.ts";
 export type { Usage } from "./values/usage.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
 export type { Chunks } from "./engine/calls/stream.ts";

@@ -5,7 +5,7 @@ import * as platform from "#default-storage";
 export { expectApp } from "./app.ts";
 export type { ByContent, Unclaimed } from "./engine/definition.ts";
 export { nextAttemptAt, retryPolicy, type RetryPolicy } from "./engine/calls/retry.ts";
-export { permitIn, type Rests } from "./engine/calls/attempts.ts";
+export { permitIn, type Rests } from "./engine/calls/info.ts";
 export type { Estimate, Permit } from "./engine/definition.ts";
 export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind, SpawnedBy } from "./journal/entry.ts";
 export type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "./ports/schedules.ts";

@@ -15,6 +15,7 @@ const entries = [
   "run.completed",
   "run.failed",
   "run.cancelled",
+  "step.progress",
   "step.completed",
   "step.failed",
   "attempt.failed",

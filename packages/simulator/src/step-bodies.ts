@@ -21,6 +21,8 @@ export async function work(
   // The effect comes first, so that an attempt that fails, dies or is aborted afterwards has still made it.
   if (node.onUncertain !== undefined) environment.effect(info, value);
   if (node.ms > 0) await environment.pause(node.ms);
+  // A failed attempt records what it has reached.
+  if (info.attempt <= node.fails) info.heartbeat(info.attempt);
   if (node.fails === 9) throw new FatalError("never works");
   if (info.attempt <= node.fails) throw new Error(`fails at attempt ${info.attempt}`);
   if (nonce === null || !node.typed || node.large !== undefined) return value;

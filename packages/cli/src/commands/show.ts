@@ -286,6 +286,7 @@ function stepLines(row: RowView, now: number, term: Terminal): string[] {
     lines.push(`  ${used.model}  ${used.inputTokens} in, ${used.outputTokens} out`);
   if (row.prompt === true)
     lines.push(styled("dim", `  durable show <run> --prompt '${row.key}' has what was asked`));
+  if ("progress" in row) lines.push("", `progress  ${JSON.stringify(plain(row.progress))}`);
   const said = "value" in row ? answerText(row.value) : "";
   if (said !== "") lines.push("", ...said.split("\n"), styled("dim", "  --json has all that was recorded"));
   else if ("value" in row) lines.push("", JSON.stringify(plain(row.value), null, 2));

@@ -3,7 +3,7 @@
 import type { Arguments, Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import type { Settled } from "./calls/group.ts";
-import type { StepInfo } from "./calls/attempts.ts";
+import type { StepInfo } from "./calls/info.ts";
 import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Cancelling, OnCancelOptions, Compensate } from "./calls/cleanup.ts";
 import type { Chunks, StreamOptions } from "./calls/stream.ts";

@@ -26,7 +26,7 @@ import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
 import { logOf, repeats } from "./log.ts";
 import { sleep } from "./calls/sleep.ts";
-import type { StepInfo } from "./calls/attempts.ts";
+import type { StepInfo } from "./calls/info.ts";
 import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
 import { type Chunks, stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";

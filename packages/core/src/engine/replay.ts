@@ -35,6 +35,8 @@ export interface KeyRecord {
   /** The latest attempt of a stream, and its chunks. */
   attempt: number;
   chunks: Extract<Entry, { kind: "stream.chunks" }>[];
+  /** What a step has reached, in any of its attempts. */
+  progress: Json | undefined;
   /** Deadline of a sleep or of a suspend point. */
   until: number | null;
   opened: boolean;
@@ -120,6 +122,7 @@ export class Replay {
       record.started = entry.attempt === 0 ? null : entry.at;
     }
     if (entry.kind === "cleanup.started") record.started = entry.at;
+    if (entry.kind === "step.progress") record.progress = entry.value;
     noteResult(record, entry);
     if (entry.kind === "attempt.failed") {
       record.failures += 1;
@@ -324,6 +327,7 @@ function newRecord(kind: CallKind, { after, seq }: { after: number; seq: number 
     started: null,
     attempt: 0,
     chunks: noChunks,
+    progress: undefined,
     until: null,
     opened: false,
     settled: false,

@@ -16,7 +16,7 @@ import { decode } from "../values/codec/decode.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError, describeError } from "../values/errors.ts";
-import type { StepInfo } from "./calls/attempts.ts";
+import type { StepInfo } from "./calls/info.ts";
 import type { CleanUp } from "./context.ts";
 import { KeyedCall, type CallParts } from "./calls/call.ts";
 import { step } from "./calls/step.ts";
@@ -232,6 +232,12 @@ function compensateInfo(engine: Engine, key: string, info: StepInfo): Compensate
     },
     get meter() {
       return info.meter;
+    },
+    get heartbeat() {
+      return info.heartbeat;
+    },
+    get progress() {
+      return info.progress;
     },
     get log() {
       return info.log;

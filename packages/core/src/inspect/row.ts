@@ -61,6 +61,8 @@ export interface RowView {
   readonly value?: unknown;
   /** The error, once the call has failed. */
   readonly error?: unknown;
+  /** What a step said last that it has reached, while it has not settled: `info.heartbeat`. */
+  readonly progress?: unknown;
   /** True when what was asked of a model is recorded: `promptOf(entries, key)`. */
   readonly prompt?: true;
   /** For streams: when the first chunk came, and how many there are. */
@@ -150,6 +152,11 @@ export function learn(row: Draft, entry: CallEntry): void {
       row.status = "open";
       addAttempt(row, { number: entry.attempt, startedAt: entry.at, endedAt: null });
       return;
+    case "step.progress":
+      row.status = "open";
+      row.progress = entry.value;
+      addAttempt(row, { number: entry.attempt, startedAt: entry.at, endedAt: null });
+      return;
     case "attempt.failed":
       row.status = "retrying";
       addAttempt(row, {
@@ -209,6 +216,7 @@ function settle(row: Draft, entry: Extract<CallEntry, { after: number }>): void 
   if (row.seq !== null) return;
   row.seq = entry.seq;
   row.endedAt = entry.at;
+  delete row.progress;
   const failed = "error" in entry;
   const refused = "rejects" in entry && entry.rejects;
   row.status =

@@ -223,6 +223,8 @@ export type Fact<V> =
       /** The step is undone when the run fails or is cancelled. */
       readonly compensate?: true;
     } & Called)
+  /** What an attempt that is under way has reached. The next attempt gets the last one. */
+  | ({ readonly kind: "step.progress"; readonly attempt: number; readonly value: V } & Called)
   | ({ readonly kind: "step.completed"; readonly value: V } & Attempted<V>)
   | ({ readonly kind: "step.failed"; readonly error: V } & Attempted<V>)
   | ({

@@ -45,6 +45,7 @@ const kinds = {
   "run.unpaused": {},
   "run.retried": {},
   "step.started": { call: "step" },
+  "step.progress": { call: "step", value: "value", paid: true, quiet: true },
   "step.completed": { call: "step", value: "value", paid: true, settles: true },
   "step.failed": { call: "step", value: "error", paid: true, settles: true },
   "attempt.failed": { call: "step", value: "error", paid: true, inherited: "settled" },

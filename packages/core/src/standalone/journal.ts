@@ -23,7 +23,8 @@ import {
   owned,
 } from "./stream.ts";
 import { logOf } from "../engine/log.ts";
-import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { StepInfo } from "../engine/calls/info.ts";
+import { Beats } from "../engine/calls/beats.ts";
 import type { Chunks } from "../engine/calls/stream.ts";
 import { deferred, type Deferred } from "../engine/promise.ts";
 import { Replay } from "../engine/replay.ts";
@@ -197,9 +198,14 @@ export class Journal {
     const startedAt = this.#host.world.now();
     const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
     const meter = new Meter(where, this.#journal.prices, options.label);
+    const { after } = attempted;
+    const beats = new Beats(this.#host.world, (progress) => {
+      // A progress that cannot be recorded is lost; the result says whether the storage works.
+      this.#append({ kind: "step.progress", key, after, attempt, value: progress }).catch(() => {});
+    });
     let value: Json;
     try {
-      const info = this.#info(key, { attempt, meter }, options);
+      const info = this.#info(key, { attempt, meter, beats }, options);
       const result = await validate(options.schema, await work(info));
       if (!result.ok)
         throw new DurableError(
@@ -207,7 +213,9 @@ export class Journal {
           `The output of ${where} does not fit its schema: ${result.issues}.`,
         );
       value = encode(result.value, `output of ${where}`);
+      beats.end({ failed: false });
     } catch (thrown) {
+      beats.end({ failed: true });
       const error = encodeThrown(thrown, `error of ${where}`);
       const retryAt = this.#host.world.now();
       await this.#append({ kind: "attempt.failed", ...attempted, ...meter.noted, error, retryAt });
@@ -242,7 +250,7 @@ export class Journal {
 
   #info(
     key: string,
-    { attempt, meter }: { readonly attempt: number; readonly meter: Meter },
+    { attempt, meter, beats }: { readonly attempt: number; readonly meter: Meter; readonly beats?: Beats },
     { signal = new AbortController().signal }: RecordOptions,
   ): StepInfo & KeepsPrompt {
     const idempotencyKey = idempotencyKeyOf(this.id, key, this.id);
@@ -251,7 +259,11 @@ export class Journal {
     const keepPrompt = (make: MakePrompt): void => {
       meter.asked = promptField(this.#journal, make, { key, after: this.#journal.seq });
     };
-    return { key, attempt, idempotencyKey, signal, log, meter: meter.add, keepPrompt };
+    const where = `progress of "${key}" of journal ${this.id}`;
+    const heartbeat = (said?: unknown): void => beats?.beat(said === undefined ? said : encode(said, where));
+    const reached = this.#replay.record(key)?.progress;
+    const progress = reached === undefined ? undefined : decode(reached, where);
+    return { key, attempt, idempotencyKey, signal, log, meter: meter.add, keepPrompt, heartbeat, progress };
   }
 
   /** Resolves when the fact is durable, or another process has settled the key. Facts of one turn share one write. */

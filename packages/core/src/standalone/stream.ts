@@ -3,7 +3,7 @@
 import { decode } from "../values/codec/decode.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { StepInfo } from "../engine/calls/info.ts";
 import { ChunkBuffer, type Chunks } from "../engine/calls/stream.ts";
 import { Signal } from "../engine/promise.ts";
 import type { KeyRecord } from "../engine/replay.ts";

@@ -109,6 +109,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     { kind: "step.started", ...called, attempt: 1 },
     { kind: "step.started", ...called, attempt: 0, input: "fingerprint" },
   ],
+  "step.progress": [{ kind: "step.progress", ...called, attempt: 2, value }],
   "step.completed": [
     { kind: "step.completed", ...attempted, value },
     { kind: "step.completed", ...called, startedAt: at, attempt: 1, value: null, input: "fingerprint" },
@@ -268,6 +269,7 @@ describe("a batch", () => {
       "spawn.started",
       "step.completed",
       "step.failed",
+      "step.progress",
       "stream.chunks",
       "stream.completed",
       "stream.failed",

@@ -46,6 +46,7 @@ const kinds: Record<FactKind, true> = {
   "run.continued": true,
   "run.queued": true,
   "step.started": true,
+  "step.progress": true,
   "step.completed": true,
   "step.failed": true,
   "attempt.failed": true,

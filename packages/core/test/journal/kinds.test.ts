@@ -24,6 +24,7 @@ const all: Readonly<Record<FactKind, true>> = {
   "run.unpaused": true,
   "run.retried": true,
   "step.started": true,
+  "step.progress": true,
   "step.completed": true,
   "step.failed": true,
   "attempt.failed": true,

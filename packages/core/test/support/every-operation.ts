@@ -28,8 +28,10 @@ export function everyOperation() {
     const late = await ctx.suspend("late", { timeout: "2h", fallback: "nobody" });
     const flaky = await ctx.step(
       "flaky",
-      ({ attempt, idempotencyKey }) => {
+      ({ attempt, idempotencyKey, heartbeat, progress }) => {
         effects.push({ key: "flaky", idempotencyKey });
+        if ((progress ?? 0) !== attempt - 1) throw new Error(`progress ${String(progress)}`);
+        heartbeat(attempt);
         if (attempt < 3) throw new Error(`attempt ${attempt}`);
         return attempt;
       },

@@ -11,48 +11,18 @@ import { encodeThrown } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
-import { idempotencyKeyOf } from "../../journal/keys.ts";
-import { promptField, type KeepsPrompt, type MakePrompt } from "../../journal/prompt.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
-import { Meter, type Noted, type Usage } from "../../values/usage.ts";
-import type { Logger } from "../../ports/world.ts";
+import type { Usage } from "../../values/usage.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
-import { Clearance, quotaRunOf, type Limited } from "./clearance.ts";
-import type { Estimate, Permit, StepQuota } from "../definition.ts";
-import { logOf } from "../log.ts";
+import { Beats } from "./beats.ts";
+import { Clearance, type Limited } from "./clearance.ts";
+import { Info } from "./info.ts";
+import type { Permit } from "../definition.ts";
 import { deferred } from "../promise.ts";
 import { sourceOf } from "../renames.ts";
 import type { Call } from "../registry.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
-import type { Scope } from "../scope.ts";
-
-/** What the work of a step or stream gets. */
-export interface StepInfo {
-  /** The key in the run: `draft#2`, `parallel[credit]/pull`. */
-  readonly key: string;
-  /** 1 for the first attempt. */
-  readonly attempt: number;
-  /** Aborts on timeout, on cancellation, and when a race is lost. */
-  readonly signal: AbortSignal;
-  /**
-   * Equal for all attempts of this step in this run, and different everywhere else: pass it to the service
-   * you call.
-   */
-  readonly idempotencyKey: string;
-  /**
-   * Notes the tokens that a model call used. They are recorded with the outcome, also when the attempt fails.
-   */
-  readonly meter: (usage: Usage) => void;
-  /** Writes lines to the `logger`, with run, workflow and key. */
-  readonly log: Logger;
-}
-
-/** For a stream that shows what the code does: while it has nothing to show, the run may be parked. */
-export interface Rests {
-  /** The stream has nothing to show. The returned function is called before it goes on. */
-  rest(): () => void;
-}
 
 /** The step or stream that the attempts belong to. */
 interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope" | "entered" | "announced"> {
@@ -67,6 +37,8 @@ interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope" | "entered" 
 export interface AttemptParts extends Limited {
   readonly policy: RetryPolicy;
   readonly timeoutMs: number | null;
+  /** How long a step may be silent. */
+  readonly silenceMs?: number | null;
   readonly input: string | null;
 }
 
@@ -167,19 +139,22 @@ export class Attempts {
     const { scope } = this.#call;
     const attempted = this.attempted(attempt);
     const info = new Info(this.#engine, this.#call, attempt);
-    const { timeoutMs, quota } = this.#parts;
+    const { quota } = this.#parts;
+    info.beats = this.#beats(attempted);
     info.quota = typeof quota === "object" ? quota.name : quota;
     let failed: unknown;
     info.shown = this.#engine.options.shows?.(this.#ofStream ? "stream" : "step", attempted, () => info.said);
     try {
-      const fact = await (timeoutMs === null
-        ? this.#performed(info, attempted)
-        : this.#bounded(info, attempted, timeoutMs));
-      if (timeoutMs === null) info.leave();
+      const fact = await (this.#isBounded
+        ? this.#bounded(info, attempted)
+        : this.#performed(info, attempted));
+      if (!this.#isBounded) info.leave();
+      info.beats?.end({ failed: false });
       const assumed = this.#clearance?.isPaid === true ? await this.#clearance.spent(info.used?.usage) : {};
       this.#engine.write({ ...fact, ...info.used, ...assumed, ...this.#known(info) });
     } catch (thrown) {
-      if (timeoutMs === null) info.leave();
+      if (!this.#isBounded) info.leave();
+      info.beats?.end({ failed: true });
       failed = thrown;
       const assumed = this.#clearance?.isPaid === true ? await this.#clearance.spent(info.used?.usage) : {};
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
@@ -205,26 +180,52 @@ export class Attempts {
     return this.inContext(work, info, observer, observer?.attempt(this.#call.kind, attempted));
   }
 
-  /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
-  async #bounded(info: Info, attempted: Attempted, timeoutMs: number): Promise<Fact<Json>> {
+  /** A stream records its chunks instead. */
+  #beats({ key, after, attempt }: Attempted): Beats | null {
+    if (this.#ofStream) return null;
+    const record = (value: Json): void =>
+      this.#engine.write({ kind: "step.progress", key, after, attempt, value });
+    return new Beats(this.#engine.world, record);
+  }
+
+  get #isBounded(): boolean {
+    const { timeoutMs, silenceMs = null } = this.#parts;
+    return timeoutMs !== null || silenceMs !== null;
+  }
+
+  /** The work under its time limits. A result that comes after a limit is dropped: the journal has the timeout. */
+  async #bounded(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const { world } = this.#engine;
+    const { timeoutMs, silenceMs = null } = this.#parts;
+    const limit = deferred<never>();
+    const exceed = (how: string): void => {
+      const message = `Attempt ${attempted.attempt} of ${this.#call.where} ${how}.`;
+      const error = new DurableError("step-timeout", message);
+      limit.reject(error);
+      info.abort(error);
+    };
+    const listen = (ms: number): (() => void) =>
+      world.timer(ms, () => exceed(`gave no heartbeat for ${ms} ms`));
+    let deaf = silenceMs === null ? (): void => {} : listen(silenceMs);
+    if (info.beats !== null && silenceMs !== null)
+      info.beats.heard = () => {
+        deaf();
+        deaf = listen(silenceMs);
+      };
     const begun = world.now();
     const work = this.#performed(info, attempted).finally(() => info.leave());
     const blockedMs = world.now() - begun;
-    if (blockedMs > timeoutMs) world.warn(blockedWarning(this.#call.where, blockedMs, timeoutMs));
-    const limit = deferred<never>();
-    const cancel = world.timer(timeoutMs, () => {
-      const error = new DurableError(
-        "step-timeout",
-        `Attempt ${attempted.attempt} of ${this.#call.where} took longer than ${timeoutMs} ms.`,
-      );
-      limit.reject(error);
-      info.abort(error);
-    });
+    if (timeoutMs !== null && blockedMs > timeoutMs)
+      world.warn(blockedWarning(this.#call.where, blockedMs, timeoutMs));
+    const cancel =
+      timeoutMs === null
+        ? (): void => {}
+        : world.timer(timeoutMs, () => exceed(`took longer than ${timeoutMs} ms`));
     try {
       return await Promise.race([work, limit.promise]);
     } finally {
       cancel();
+      deaf();
     }
   }
 
@@ -270,115 +271,6 @@ interface Ended {
   readonly used: Info["used"];
   /** What it failed with; `undefined` when it did not. */
   readonly thrown: unknown;
-}
-
-/**
- * Waits for a permit of a call inside of a step; `null` when the step has one of this quota, or when there is no quota. The step
- * cannot be parked, so it waits as long as it takes.
- */
-export async function permitIn(
-  info: StepInfo,
-  quota: StepQuota | undefined,
-  estimate?: Estimate,
-): Promise<Permit | null> {
-  return quota === undefined || !(info instanceof Info) ? null : info.permit(quota, estimate);
-}
-
-/** The idempotency key and the signal are created on first use, because most work does not read them. */
-export class Info implements StepInfo, KeepsPrompt {
-  readonly attempt: number;
-  readonly key: string;
-  readonly #engine: Pick<CallEngine, "journal" | "world" | "options">;
-  readonly #scope: Scope;
-  /** The quota of which the attempt has a permit. */
-  quota: string | undefined;
-  readonly #entered: Call["entered"];
-  #own: Scope | null = null;
-  #meter: Meter | null = null;
-  /** The attempt is over: its later results are dropped. */
-  over = false;
-  /** The work has read its idempotency key. */
-  keyed = false;
-  /** The last words of a stream. */
-  said = "";
-  /** Ends what people see of it. */
-  shown: (() => void) | undefined;
-  rest: Rests["rest"] | undefined;
-
-  constructor(
-    engine: Pick<CallEngine, "journal" | "world" | "options">,
-    { key, scope, entered }: Pick<Call, "key" | "scope" | "entered">,
-    attempt: number,
-  ) {
-    this.#engine = engine;
-    this.key = key;
-    this.attempt = attempt;
-    this.#scope = scope;
-    this.#entered = entered;
-  }
-
-  get signal(): AbortSignal {
-    return this.#ownScope().signal;
-  }
-
-  get idempotencyKey(): string {
-    const { runId, nonce } = this.#engine.journal;
-    this.keyed = true;
-    return idempotencyKeyOf(runId, this.key, nonce);
-  }
-
-  get meter(): (usage: Usage) => void {
-    return this.#metering().add;
-  }
-
-  // As values, like `meter`: a program may wrap what it was given.
-  get keepPrompt(): (make: MakePrompt) => void {
-    return (make) => {
-      this.#metering().asked = promptField(this.#engine.journal, make, this.#entered);
-    };
-  }
-
-  #metering(): Meter {
-    const { runId, prices } = this.#engine.journal;
-    return (this.#meter ??= new Meter(`"${this.key}" of run ${runId}`, prices, this.#entered.asked?.label));
-  }
-
-  get log(): Logger {
-    return logOf(this.#engine, this.key);
-  }
-
-  get permit(): (quota: StepQuota, estimate: Estimate | undefined) => Promise<Permit | null> {
-    return async (quota, estimate) => {
-      const name = typeof quota === "object" ? quota.name : quota;
-      if (name === this.quota) return null;
-      const where = `call in "${this.key}" of run ${this.#engine.journal.runId}`;
-      const run = quotaRunOf(this.#engine);
-      const isOver = (): boolean => this.over || this.signal.aborted;
-      const asked = { quota, run, where, estimate, isOver, stays: true } as const;
-      return (await this.#engine.options.permits(asked)) as Permit | null;
-    };
-  }
-
-  /** The metered usage, and what was asked, as entries store it. */
-  get used(): Noted | undefined {
-    return this.#meter?.noted;
-  }
-
-  abort(reason: unknown): void {
-    this.over = true;
-    this.#ownScope().abort(reason);
-  }
-
-  /** A scope for this attempt alone: a timeout aborts only it, and an abort of the branch aborts it, too. */
-  #ownScope(): Scope {
-    return (this.#own ??= this.#scope.branch(this.key, String(this.attempt)));
-  }
-
-  /** Nothing is left to abort. */
-  leave(): void {
-    this.over = true;
-    this.#own?.leave();
-  }
 }
 
 /** The work ran without giving the event loop a turn, so no timer could end it. */

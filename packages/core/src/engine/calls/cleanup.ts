@@ -5,7 +5,7 @@ import { assertOptions } from "../../values/options.ts";
 import type { Scope } from "../scope.ts";
 import type { Undoable } from "../stop.ts";
 import type { CallEngine } from "./call.ts";
-import type { StepInfo } from "./attempts.ts";
+import type { StepInfo } from "./info.ts";
 
 /** What a clean-up gets about the cancel. */
 export interface Cancelling {

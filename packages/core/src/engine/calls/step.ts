@@ -19,7 +19,8 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { fits, type StandardSchema } from "../../values/schema.ts";
 import type { Compensate } from "./cleanup.ts";
-import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
+import { Attempts, type Attempted, type AttemptParts } from "./attempts.ts";
+import { Info, type StepInfo } from "./info.ts";
 import { assertOptions } from "../../values/options.ts";
 import type { StepQuota, ByContent, Estimate } from "../definition.ts";
 import { pending } from "../promise.ts";
@@ -32,6 +33,11 @@ export interface StepOptions {
   readonly retry?: RetryOptions | false | undefined;
   /** For each attempt. When it passes, `signal` aborts and the attempt has failed. */
   readonly timeout?: Duration | undefined;
+  /**
+   * How long the work may be silent: without a call of `info.heartbeat` for this time, `signal` aborts and the attempt has
+   * failed, as with `timeout`.
+   */
+  readonly heartbeat?: Duration | undefined;
   /**
    * What the result depends on. If the recorded input differs, the run is blocked instead of reusing the
    * result.
@@ -71,7 +77,8 @@ export interface StepOptions {
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent compensate quota estimate budget label";
+const known =
+  "retry timeout heartbeat input schema was onUncertain byContent compensate quota estimate budget label";
 
 export function step(
   engine: CallEngine,
@@ -91,6 +98,8 @@ export function step(
   } = options;
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
+  const { heartbeat } = options;
+  const silenceMs = heartbeat === undefined ? null : toMs(heartbeat, `The heartbeat of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
   const { schema, byContent, compensate, was, label } = options;
   if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
@@ -107,6 +116,7 @@ export function step(
     entered,
     policy,
     timeoutMs,
+    silenceMs,
     input,
     schema,
     onUncertain,

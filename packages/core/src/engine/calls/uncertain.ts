@@ -9,7 +9,7 @@
 import type { CallEngine } from "./call.ts";
 import { DurableError, describeError, show } from "../../values/errors.ts";
 import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
-import type { Info } from "./attempts.ts";
+import type { Info } from "./info.ts";
 import type { OnUncertain, Resolution, Uncertain } from "../definition.ts";
 import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";

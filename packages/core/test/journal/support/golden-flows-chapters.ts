@@ -50,6 +50,20 @@ export const captain = durable("captain", async (ctx) => {
   return { book, draw: ctx.uuid() };
 });
 
+/** A long step that says how far it came, fails, and goes on from there; then a wait. */
+export const copyist = durable("copyist", async (ctx) => {
+  const copied = await ctx.step(
+    "copy",
+    ({ heartbeat, progress }) => {
+      if (progress !== undefined) return progress;
+      heartbeat({ page: 7, at: new Date(7) });
+      throw new Error("the ink is out");
+    },
+    { retry: { attempts: 2, delay: "1s", jitter: false } },
+  );
+  return { copied, read: await ctx.suspend<string>("read") };
+});
+
 /** One step and one wait for each round: forks of it make a line. */
 export const rounds = durable("rounds", async (ctx) => {
   const seen: unknown[] = [];
@@ -85,4 +99,4 @@ export const postbox = durable("postbox", async (ctx, read: readonly unknown[]):
   return { all, answer };
 });
 
-export const goldenFlowsOfChapters = [porter, voyage, logbook, captain, rounds, hasty, postbox];
+export const goldenFlowsOfChapters = [copyist, porter, voyage, logbook, captain, rounds, hasty, postbox];

@@ -2,7 +2,7 @@
 
 import type { Outcome } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
-import { captain, hasty, logbook, postbox, rounds, voyage } from "./golden-flows-chapters.ts";
+import { captain, copyist, hasty, logbook, postbox, rounds, voyage } from "./golden-flows-chapters.ts";
 import { goldenCipher } from "./golden-make-streams.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
@@ -67,6 +67,11 @@ const childOf = async ({ storage }: Place, parent: string): Promise<string> =>
   (await storage.list({ parent })).runs[0]?.runId ?? "";
 
 export const makersOfChapters: Makers = {
+  "progress-parked": async () => {
+    const at = place();
+    await at.world.run(copyist.with({ ...at, secret }).run(undefined, { id: "copyist-1" }));
+    return [at, "copyist-1"];
+  },
   "nonce-completed": async () => {
     const at = place();
     await toTheRating(at, "voyage-1");
