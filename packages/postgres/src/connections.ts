@@ -97,7 +97,7 @@ export class Connections {
     } catch (error) {
       if (DurableError.is(error)) {
         reply.catch(ignore);
-        // Those that noticed it at the same time are one silence.
+        // Statements that notice it at the same time are one silence.
         if ((this.#openedAt.get(client) ?? 0) === this.#silences) this.#silences += 1;
       }
       throw error;

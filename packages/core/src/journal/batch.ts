@@ -128,7 +128,8 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   const { paid, call } = traitsOf(fact);
   if (paid && call !== "child" && call !== "spawn") {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;
-    if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
+    if (fact.kind !== "stream.chunks" && fact.kind !== "step.progress")
+      raw["startedAt"] = at - (typeof took === "number" ? took : 0);
   }
   return { fact, at };
 }
