@@ -196,8 +196,9 @@ export class DriverLease {
   /** In the background, unless it is taken again. At the latest, it expires by itself. */
   async #giveUpLater(quietMs?: number): Promise<void> {
     const until = this.#world.now() + this.#ttlMs;
-    for (let tries = 1; this.#world.now() < until; tries++) {
-      await backOff(this.#world, tries);
+    // A few tries only: others may be in the same outage.
+    for (let ms = this.#ttlMs / 15; this.#world.now() < until; ms = Math.min(2 * ms, this.#ttlMs / 6)) {
+      await pause(this.#world, ms * (0.5 + this.#world.random() / 2));
       if (this.owned) return;
       try {
         return await this.#storage.release(this.#locator, this.#owner, quietMs);
