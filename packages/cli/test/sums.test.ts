@@ -20,6 +20,7 @@ const prices = { m: { input: 1, output: 2 }, n: { input: 3, output: 5 } };
 
 /** What a generated run does: each call uses tokens, fails so often, and may be a child. */
 interface Call {
+  readonly name: string;
   readonly model: "m" | "n";
   readonly tokens: number;
   readonly fails: number;
@@ -29,18 +30,17 @@ interface Call {
 const done = new Map<string, number>();
 
 const work = durable("work", async (ctx, calls: readonly Call[]) => {
-  for (const [i, { model, tokens, fails, child }] of calls.entries()) {
+  for (const [i, { name, model, tokens, fails, child }] of calls.entries()) {
     if (child) {
-      await ctx.child(work, [{ model, tokens, fails: 0, child: false }]);
+      await ctx.child(work, [{ name, model, tokens, fails: 0, child: false }]);
       continue;
     }
     await ctx.step(
       `call ${i}`,
       (info) => {
         info.meter({ model, inputTokens: tokens, outputTokens: 7 });
-        const key = `${info.runId} ${i}`;
-        const tried = (done.get(key) ?? 0) + 1;
-        done.set(key, tried);
+        const tried = (done.get(name) ?? 0) + 1;
+        done.set(name, tried);
         // The first failure is retried by the step, the second one ends the run.
         if (tried <= fails) throw tried === 2 ? new FatalError("no") : new Error("not yet");
         return tokens;
@@ -58,9 +58,15 @@ async function generate(app: App, runs: number): Promise<string[]> {
   };
   const ids: string[] = [];
   for (let n = 0; ids.length < runs; n++) {
-    const calls = Array.from({ length: 1 + random(4) }, (): Call => {
+    const calls = Array.from({ length: 1 + random(4) }, (_, i): Call => {
       const model = random(2) === 0 ? "m" : "n";
-      return { model, tokens: 1 + random(5_000), fails: random(3), child: random(5) === 0 };
+      return {
+        name: `${n} ${i}`,
+        model,
+        tokens: 1 + random(5_000),
+        fails: random(3),
+        child: random(5) === 0,
+      };
     });
     const id = `r${n}`;
     ids.push(id);
@@ -111,14 +117,16 @@ test("page, command line, MCP, lists and sums agree on generated runs with retri
   });
   const showRun = readers(session, Date.now).find(({ name }) => name === "show_run")!;
   const service = serviceOf({ app, prices, token: "token-for-tests-0123456789-0123456789" });
+  let struck = 0;
   for (const [runId, cost] of costs) {
-    expect((await pageOf(service, runId)).totals.spent.cost ?? 0, `the page of ${runId}`).toBeCloseTo(
-      cost,
-      9,
-    );
+    const page = await pageOf(service, runId);
+    expect(page.totals.spent.cost ?? 0, `the page of ${runId}`).toBeCloseTo(cost, 9);
+    struck += page.retries.length;
     const shown = (await showRun.call({ run: runId })) as { totals: { spent: { cost: number | null } } };
     expect(shown.totals.spent.cost ?? 0, `show_run of ${runId}`).toBeCloseTo(cost, 9);
   }
+  expect(struck).toBeGreaterThan(0);
+  expect(made.some((id) => id.endsWith("-fork"))).toBe(true);
   const [first = ""] = made;
   const printed = await project.json(["show", first, "--prices", "prices.json"]);
   expect(printed).toMatchObject({

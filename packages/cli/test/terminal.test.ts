@@ -5,7 +5,8 @@ import { SqliteStorage } from "@durable/core/sqlite";
 import { join } from "node:path";
 import { exitOfCode } from "../src/exit.ts";
 import { tableOf } from "../src/commands/explain.ts";
-import { duration, count, money } from "../src/text/format.ts";
+import { countText } from "@durable/core/inspect";
+import { duration, money } from "../src/text/format.ts";
 import { fit, padEnd, widthOf } from "../src/text/width.ts";
 import { Project } from "./support/lab.ts";
 
@@ -137,13 +138,13 @@ test("texts for times, amounts and widths", () => {
     "0ms",
     "999ms",
     "1.0s",
-    "59.9s",
+    "1m",
     "1m",
     "3m 12s",
     "1h 30m",
     "2d 4h",
   ]);
-  expect([7, 950, 6_100, 999_949, 1_234_567].map(count)).toEqual(["7", "950", "6.1k", "999.9k", "1.2M"]);
+  expect([7, 950, 6_100, 999_949, 1_234_567].map(countText)).toEqual(["7", "950", "6.1k", "999.9k", "1.2M"]);
   expect([null, 0, 0.0402, 12.5].map(money)).toEqual(["", "$0.00", "$0.0402", "$12.50"]);
   expect([widthOf("日本"), widthOf("e\u0301"), widthOf("⏸ x")]).toEqual([4, 1, 3]);
   expect(fit("日本語", 5)).toBe("日本…");

@@ -47,6 +47,7 @@ export {
   type SearchField,
   type SearchTerms,
 } from "./inspect/search.ts";
+export { costText, countText, secondsText } from "./inspect/figures.ts";
 export { answerText, partsOfChunk } from "./inspect/answer.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";

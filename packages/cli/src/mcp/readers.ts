@@ -1,6 +1,6 @@
 /** Tools that only read. */
 
-import { DurableError, type App } from "@durable/core";
+import { DurableError } from "@durable/core";
 import { diff } from "@durable/core/inspect";
 import { replayRun } from "@durable/core/inspect";
 import { answerText, plain, promptOf, viewRun, type Plain, type RowView } from "@durable/core/inspect";

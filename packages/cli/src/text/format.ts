@@ -1,7 +1,7 @@
 /** Times, amounts and values as short texts. */
 
 import type { RowView, Spend } from "@durable/core/inspect";
-import { plain } from "@durable/core/inspect";
+import { costText, countText, plain, secondsText } from "@durable/core/inspect";
 
 const second = 1_000;
 const minute = 60 * second;
@@ -12,7 +12,9 @@ const day = 24 * hour;
 export function duration(ms: number): string {
   const length = Math.max(0, Math.round(ms));
   if (length < second) return `${length}ms`;
-  if (length < minute) return `${(Math.floor(length / 100) / 10).toFixed(1)}s`;
+  const seconds = secondsText(length);
+  if (seconds !== null) return `${seconds}s`;
+  if (length < minute) return "1m";
   if (length < hour) return two(length, [minute, "m"], [second, "s"]);
   if (length < day) return two(length, [hour, "h"], [minute, "m"]);
   return two(length, [day, "d"], [hour, "h"]);
@@ -60,22 +62,14 @@ function inZone(at: number, timeZone: string): readonly [string, string] {
   return [day, time];
 }
 
-/** `950`, `6.1k`, `1.2M`. */
-export function count(amount: number): string {
-  if (amount < 1_000) return String(amount);
-  if (amount < 999_950) return `${(amount / 1_000).toFixed(1)}k`;
-  return `${(amount / 1_000_000).toFixed(1)}M`;
-}
-
 /** `6.1k/1.4k`: input and output tokens; empty without any. */
 export function tokens({ inputTokens, outputTokens }: Pick<Spend, "inputTokens" | "outputTokens">): string {
-  return inputTokens + outputTokens === 0 ? "" : `${count(inputTokens)}/${count(outputTokens)}`;
+  return inputTokens + outputTokens === 0 ? "" : `${countText(inputTokens)}/${countText(outputTokens)}`;
 }
 
 /** An amount of the currency of the prices: `$0.0402`. */
 export function money(cost: number | null): string {
-  if (cost === null) return "";
-  return `$${cost.toFixed(cost !== 0 && Math.abs(cost) < 1 ? 4 : 2)}`;
+  return cost === null ? "" : costText(cost);
 }
 
 /** A value on one line. */

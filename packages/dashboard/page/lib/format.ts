@@ -1,6 +1,7 @@
 /** Numbers, times and ids as people read them. */
 
 import type { RunStateName, RunStatus } from "@durable/core";
+import { costText, countText, secondsText } from "@durable/core/inspect";
 import type { Row } from "../../src/api.ts";
 import { isUtc } from "./kept.ts";
 
@@ -15,7 +16,9 @@ export function duration(ms: number): string {
   if (ms < 0.01) return "0 s";
   if (ms < 1) return `${ms.toPrecision(1)} ms`;
   if (ms < second) return `${Math.round(ms)} ms`;
-  if (ms < minute) return `${(ms / second).toFixed(1).replace(/\.0$/, "")} s`;
+  const seconds = secondsText(ms);
+  if (seconds !== null) return `${seconds.replace(/\.0$/, "")} s`;
+  if (ms < minute) return "1 min";
   const units: readonly (readonly [number, string])[] = [
     [day, "d"],
     [hour, "h"],
@@ -56,17 +59,11 @@ export function timeOfDay(at: number): string {
   return `${date.toLocaleTimeString("en-GB", zone())}.${ms}`;
 }
 
-/** 940, 8.4k, 1.2M. */
-export function count(value: number): string {
-  if (value < 1_000) return String(value);
-  if (value < 1_000_000) return `${(value / 1_000).toFixed(value < 10_000 ? 1 : 0).replace(/\.0$/, "")}k`;
-  return `${(value / 1_000_000).toFixed(1).replace(/\.0$/, "")}M`;
-}
+export { countText as count };
 
 /** Empty for what cost nothing, or has no price. */
 export function cost(value: number | null | undefined): string {
-  if (value === null || value === undefined || value === 0) return "";
-  return `$${value < 0.01 ? value.toPrecision(2) : value.toFixed(value < 1 ? 3 : 2)}`;
+  return value === null || value === undefined || value === 0 ? "" : costText(value);
 }
 
 /** Ids that were drawn are long and begin alike, so the end tells them apart. */
