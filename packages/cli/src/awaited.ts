@@ -1,7 +1,7 @@
 /**
  * A journal that is not there yet: empty until another process makes it, so that a page can be open before the first run.
  *
- * awaited.1. Looking makes no file. What is written before goes nowhere, and there is nothing to write to.
+ * awaited.1. No file is made here. There is nothing to act on before another process has made one.
  */
 
 import { existsSync } from "node:fs";

@@ -16,7 +16,7 @@ const programs: Readonly<Record<string, readonly string[]>> = {
   win32: ["cmd", "/c", "start", ""],
 };
 
-/** Returns what removes the file again. A machine without a browser is no error: the address is printed as well. */
+/** Returns what removes the file again. A machine may have no browser: the address is printed as well. */
 export function openBrowser(url: string, { env }: Pick<CliStreams, "env">): () => void {
   const folder = mkdtempSync(join(tmpdir(), "durable-ui-"));
   const file = join(folder, "open.html");

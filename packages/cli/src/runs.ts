@@ -80,7 +80,7 @@ export interface Filter {
 /** The options that are fields of a search. */
 const fields = ["status", "workflow", "parent", "label", "version", "q", "since", "until"] as const;
 
-/** The filter that options describe. What --where says of a field counts where the option of that name is missing. */
+/** The filter that options describe. A field of --where counts where the option of that name is missing. */
 export function filterOf(
   flags: Flags,
   { now, term: { zone } }: Pick<CommandContext, "now" | "term">,

@@ -1,5 +1,5 @@
 /**
- * Answers of a bounded size. What is cut says how long it is, and by which path and offset the rest is read.
+ * Answers of a bounded size. A note at each cut says how long the whole is, and by which path and offset the rest is read.
  *
  * bounded.1. No answer has more than `most` characters of JSON, whatever a journal holds.
  */

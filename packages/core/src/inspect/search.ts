@@ -1,7 +1,7 @@
 /**
  * How people search runs, on the page, in the command line and over MCP: `status:failed tag:customer=42 since:1d cost>0.5 words`.
  *
- * search.1. What is not understood is a problem that is said, and never taken for a word. A text in quotes is always a word.
+ * search.1. A part that is not understood is a problem that is said, and never taken for a word. A text in quotes is always a word.
  * search.2. `query` is what a storage finds by its indexes. `fits` judges all terms, so it also holds on a storage that finds
  *     nothing.
  * search.3. Values of a field are alternatives, separated by commas; tags and words must all be there.
@@ -41,7 +41,7 @@ const statuses: readonly RunStatus[] = [
   "failed",
   "cancelled",
 ];
-/** What a run does is narrower than its status. */
+/** Words for the state of a run, which is narrower than its status. */
 const states = ["queued", "waiting", "sleeping", "open", "cancelling", "failing"];
 const synonyms: Readonly<Record<string, string>> = { done: "completed" };
 

@@ -36,7 +36,7 @@ export async function inbox(service: Service, { request, url }: Call): Promise<R
   return json(200, { items: sorted, unreadable, open, next: page.next } satisfies Inbox);
 }
 
-/** So many runs with open waits are counted at most. */
+/** The most runs with open waits that are counted. */
 const mostCounted = 2_000;
 const countPage = 500;
 
