@@ -64,7 +64,7 @@ test("show has a line for the retry, pale rows, and the whole cost", async () =>
   expect(out).toContain("3 steps");
   expect(out).toContain("2 failed attempts");
   expect(out).toContain("spent $6.00");
-  expect(out).toMatch(/retried at 11:01:00 after .*429 too many requests/);
+  expect(out).toMatch(/retried at 11:01:00 UTC after .*429 too many requests/);
   expect(out).toMatch(/answer, before the retry of/);
   expect(out.match(/\$3\.00/g)).toHaveLength(2);
   const { run } = (await project.json(["show", "ask-9", ...price])) as { run: { retries: object[] } };

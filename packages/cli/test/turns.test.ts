@@ -33,7 +33,7 @@ test("turns have numbers and words; a fork begins at one, and a turn that is not
   const plan = { name: "plan_fork", arguments: { run: "agent-1", turn: 1 } };
   const asked = { jsonrpc: "2.0", id: 1, method: "tools/call", params: plan };
   const mcp = await project.cli(["mcp", ...code], { input: `${JSON.stringify(asked)}\n` });
-  expect(mcp.out.match(/\bruns\b/g)).toHaveLength(3);
+  expect(mcp.out.match(/\bruns\b/g)).toHaveLength(6);
   const compared = await project.cli(["diff", "agent-1", "agent-2", "--all", "--no-color"]);
   expect(compared.out).toContain("turn 2 tide-1: Bring");
 });

@@ -5,7 +5,7 @@ import { allRows, type RowView, type RunView } from "@durable/core/inspect";
 import { styled, unstyled, type Terminal } from "../terminal.ts";
 import { axisLine, layAxis } from "./axis.ts";
 import { barOf } from "./bar.ts";
-import { duration, money, tokens, turnText, whenIn } from "./format.ts";
+import { duration, money, tokens, turnText, when } from "./format.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
 
 export interface WaterfallOptions {
@@ -128,7 +128,7 @@ function lanes(rows: readonly RowView[], term: Terminal, now: number): Line[] {
   const lines: Line[] = [];
   const add = (row: RowView, prefix: string, rail: string): void => {
     if (row.struck !== undefined) {
-      const label = `${glyphOf(row, term)} ${row.key}, before the retry of ${whenIn(row.struck, now, term)}`;
+      const label = `${glyphOf(row, term)} ${row.key}, before the retry of ${when(row.struck, now, term)}`;
       return void lines.push({ row, label: styled("dim", unstyled(label)) });
     }
     const inside = children.get(row.key) ?? [];
