@@ -19,13 +19,8 @@ export {
   type ToolOptions,
   type ToolsOptions,
 } from "./tools.ts";
-export {
-  durableApproval,
-  durableIds,
-  type Approval,
-  type ApprovalOptions,
-  type ApprovalRequest,
-} from "./approval.ts";
+export { durableApproval, durableIds } from "./approval.ts";
+export type { Approval, ApprovalOptions, ApprovalRequest } from "@durable/core/clients";
 export { durableSteering, type DurableSteering, type Steering, type SteeringMessage } from "./steering.ts";
 export { turnsOf, type TurnView } from "./turns.ts";
 export {

@@ -23,7 +23,7 @@ import {
   askApproval,
   type ApprovalCall,
   type ApprovalOptions,
-} from "./approval.ts";
+} from "@durable/core/clients";
 import { anySignal } from "./call.ts";
 import { abortedBy, abortOf } from "./errors.ts";
 import { isJournal, placeNow, placed, type Place } from "./place.ts";

@@ -13,12 +13,13 @@ import type { StepInfo } from "../engine/calls/attempts.ts";
 import { nextAttemptAt, retryPolicy, type RetryOptions } from "../engine/calls/retry.ts";
 import type { Context } from "../engine/context.ts";
 import { currentContext, currentStep } from "../engine/create-context.ts";
-import type { ByContent, StepQuota } from "../engine/definition.ts";
+import type { StepQuota } from "../engine/definition.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
-import { DurableError } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
+import { askedByContent } from "./changes.ts";
 import { endsAnswer, piecesOf, type Piece } from "./body.ts";
 import { liveStream } from "./live.ts";
+import { placed } from "./place.ts";
 import { clientRetry } from "./retry.ts";
 
 /** Options of `durableFetch`. */
@@ -63,7 +64,11 @@ const unrecorded: ReadonlySet<string> = new Set([
  * recorded, and outside of runs it is sent as usual. Set `maxRetries: 0` on the client.
  * @example const client = new OpenAI({ fetch: durableFetch(), maxRetries: 0 });
  */
-export function durableFetch(ctx?: Context, options: FetchOptions = {}): typeof globalThis.fetch {
+export function durableFetch(ctx: Context, options?: FetchOptions): typeof globalThis.fetch;
+export function durableFetch(options?: FetchOptions): typeof globalThis.fetch;
+export function durableFetch(...args: readonly unknown[]): typeof globalThis.fetch {
+  const { ctx, rest } = placed(args);
+  const [options = {}] = rest as readonly [FetchOptions?];
   assertOptions(options, known, "durableFetch");
   const { fetch: own } = options;
   const send = (input: RequestInfo | URL, init?: RequestInit): Promise<Response> =>
@@ -160,7 +165,7 @@ async function recorded(ctx: Context, asked: Asked, options: Sending): Promise<R
     isWord: isPiece,
     // What comes after the first event of the end belongs to it.
     isEnd: (chunk: Head | Piece) => (ended ||= isPiece(chunk) && endsAnswer(chunk)),
-    byContent: byContent(ctx, asked, onChange),
+    byContent: askedByContent(ctx, { ...asked, sort: "request", onChange, by: "durableFetch" }),
   };
   const chunks = liveStream(ctx, asked.name, producer, given)[Symbol.asyncIterator]();
   const first = await chunks.next();
@@ -211,22 +216,4 @@ function responseOf({ status, statusText, headers, url }: Head, pieces: AsyncIte
   const response = new Response(empty.has(status) ? null : body, init);
   Object.defineProperty(response, "url", { value: url });
   return response;
-}
-
-/** A changed request is a sign of changed code, as a changed prompt is. */
-function byContent({ runId }: Context, { name, what }: Asked, onChange: "block" | "ask"): ByContent {
-  if (onChange === "ask") return { isOne: () => false, choose: () => null };
-  const isSame = (other: string): boolean => other.slice(0, -17) === what;
-  return {
-    isOne: (other) => /^[A-Z]+ .* [a-z2-7]{16}$/.test(other),
-    choose: (unclaimed) => {
-      const old = unclaimed.find((one) => isSame(one.name));
-      if (old === undefined) return null;
-      throw new DurableError(
-        "diverged",
-        `Run ${runId} does not fit this code: the request "${name}" has no record, and the recorded "${old.key}" was not made. Its address or body was changed, or holds a date or a random value: use ctx.now() and ctx.random(). Restore the code; or pass onChange: "ask" to durableFetch to send it; or fork the run from "${old.key}". Then advance it again.`,
-        { details: { key: old.key, asked: name } },
-      );
-    },
-  };
 }

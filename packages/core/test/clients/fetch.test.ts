@@ -206,7 +206,7 @@ test("a changed request stops the run before it is sent; with `ask` it is sent",
 test("without a context: recorded in the run, metered in the step, sent as usual outside", async () => {
   const lives = new Lives();
   const { state, fetch } = counting(() => answerOf("Anthropic", true));
-  const client = clientsOver(durableFetch(undefined, { fetch })).Anthropic;
+  const client = clientsOver(durableFetch({ fetch })).Anthropic;
   const body = async (ctx: Context) => [
     await streamed(client),
     await ctx.step("tool", async () => streamed(client)),
