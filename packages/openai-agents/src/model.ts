@@ -61,8 +61,10 @@ interface Answer {
   readonly usage: Readonly<
     Partial<Record<"inputTokens" | "outputTokens" | "inputTokensDetails" | "outputTokensDetails", unknown>>
   >;
-  readonly providerData?: Readonly<Record<string, unknown>> | undefined;
 }
+
+/** An event or an answer of the provider, with the fields that are read. */
+type Raw = Readonly<Partial<Record<"type" | "model" | "response", unknown>>> | null | undefined;
 
 type UsageInput = ConstructorParameters<typeof Usage>[0] & object;
 
@@ -90,7 +92,7 @@ class DurableModel implements Model {
     const { name, options } = this.#call(ctx, "generate", request);
     const work = async (info: StepInfo): Promise<unknown> => {
       const response = await this.#model.getResponse(signalled(request, info));
-      this.#meter(info, response);
+      this.#meter(info, response, modelOf(response.providerData));
       return plain(response);
     };
     try {
@@ -106,14 +108,15 @@ class DurableModel implements Model {
     if (ctx === undefined) return yield* this.#streamInStep(request);
     const { name, options } = this.#call(ctx, "stream", request);
     const model = this.#model;
-    const meter = (info: StepInfo, event: StreamEvent): void => void this.#meterEvent(info, event);
+    const metering = (info: StepInfo) => this.#metering(info);
     const events = liveStream<StreamEvent>(
       ctx,
       name,
       async function* (info): AsyncGenerator<StreamEvent> {
+        const meter = metering(info);
         let isDone = false;
         for await (const event of model.getStreamedResponse(signalled(request, info))) {
-          meter(info, event);
+          meter(event);
           isDone ||= isEnd(event);
           yield plain(event) as StreamEvent;
         }
@@ -143,14 +146,20 @@ class DurableModel implements Model {
     return usageOfCounts(this.#options.name, { input, output: maxTokens });
   }
 
-  #meter(info: StepInfo, response: Answer): Used {
-    const used = usedBy(response.usage, modelOf(response) ?? this.#options.name);
+  #meter(info: StepInfo, { usage }: Answer, model: string | undefined): Used {
+    const used = usedBy(usage, model ?? this.#options.name);
     info.meter(used);
     return used;
   }
 
-  #meterEvent(info: StepInfo, event: StreamEvent): Used | undefined {
-    return event.type === "response_done" ? this.#meter(info, event.response) : undefined;
+  /** Meters the end of a stream. The events before it say which model answers. */
+  #metering(info: StepInfo): (event: StreamEvent) => Used | undefined {
+    let model: string | undefined;
+    return (event) => {
+      if (event.type === "model") model ??= modelOf(event.event) ?? modelOf((event.event as Raw)?.response);
+      if (event.type !== "response_done") return undefined;
+      return this.#meter(info, event.response, modelOf(event.response.providerData) ?? model);
+    };
   }
 
   async #inStep(request: ModelRequest): Promise<ModelResponse> {
@@ -160,7 +169,7 @@ class DurableModel implements Model {
     let used: Used | undefined;
     try {
       const response = await this.#model.getResponse(request);
-      used = this.#meter(info, response);
+      used = this.#meter(info, response, modelOf(response.providerData));
       return response;
     } finally {
       // A permit that cannot be settled ends by its time.
@@ -172,10 +181,11 @@ class DurableModel implements Model {
     const info = currentStep();
     if (info === undefined) return yield* this.#model.getStreamedResponse(request);
     const permit = await permitIn(info, this.#options.quota, () => this.#estimate(request));
+    const meter = this.#metering(info);
     let used: Used | undefined;
     try {
       for await (const event of this.#model.getStreamedResponse(request)) {
-        used = this.#meterEvent(info, event) ?? used;
+        used = meter(event) ?? used;
         yield event;
       }
     } finally {
@@ -201,7 +211,7 @@ function asResponse(recorded: ModelResponse): ModelResponse {
 /** Words that people see. Other events of an answer may still be those of a failed attempt. */
 function isWord(event: StreamEvent): boolean {
   if (event.type === "output_text_delta") return event.delta !== "";
-  const raw = (event.type === "model" ? event.event : undefined) as { readonly type?: unknown } | undefined;
+  const raw = (event.type === "model" ? event.event : undefined) as Raw;
   return typeof raw?.type === "string" && raw.type.endsWith("delta");
 }
 
@@ -209,12 +219,12 @@ const ended: ReadonlySet<unknown> = new Set(["response.completed", "response.inc
 
 function isEnd(event: StreamEvent): boolean {
   if (event.type !== "model") return event.type === "response_done";
-  return ended.has((event.event as { readonly type?: unknown } | null)?.type);
+  return ended.has((event.event as Raw)?.type);
 }
 
 /** The model that answered, where the provider says it. */
-function modelOf({ providerData }: Answer): string | undefined {
-  const model: unknown = providerData?.["model"];
+function modelOf(answer: unknown): string | undefined {
+  const model = (answer as Raw)?.model;
   return typeof model === "string" ? model : undefined;
 }
 
