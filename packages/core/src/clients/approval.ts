@@ -55,6 +55,7 @@ function shown(input: unknown): string {
   return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;
 }
 
+/** Asks a person about a call: a wait of the run, with a question for lists. */
 export async function askApproval(
   ctx: Context,
   { tool, toolCallId, input }: ApprovalCall,
