@@ -207,7 +207,7 @@ class OwnBudget implements ScopeBudget {
         { ...this.tree, most: this.#most },
         { id: this.#idOf(key), token },
         next,
-        this.#raises,
+        { raises: this.#raises, own: this.#used + this.#assumed },
       );
     const { spent, most } = this;
     return { spent, most, granted: fits(spent, next, most) };

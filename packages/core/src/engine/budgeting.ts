@@ -45,15 +45,23 @@ export interface Budget {
 
 /** The sums of the budgets of trees, over all processes. */
 export interface TreeLedger {
-  /** Reserves `next` for a call, unless that would pass the limit. `raises` are what people have added, by wait. */
+  /** Reserves `next` for a call, unless that would pass the limit. */
   take(
     tree: TreeBudget,
     call: TreeCall,
     next: number,
-    raises: Readonly<Record<string, number>>,
+    known: TreeKnown,
   ): Promise<{ readonly spent: number; readonly most: number; readonly granted: boolean }>;
   /** The call has cost this; `null` when it was not made. */
   settle(tree: TreeBudget, call: TreeCall, cost: number | null): Promise<void>;
+}
+
+/** What the journal of a run says of a tree. */
+export interface TreeKnown {
+  /** What people have added, by wait. */
+  readonly raises: Readonly<Record<string, number>>;
+  /** What the run itself has used. */
+  readonly own: number;
 }
 
 /** One attempt of a call: `token` tells it from an attempt that another life has begun. */

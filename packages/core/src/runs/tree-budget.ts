@@ -5,7 +5,7 @@
  * tree-budget.2. The cost of a call is counted before it is recorded, so that no crash between the two loses it.
  * tree-budget.3. An amount that a person has added counts once, whichever run tells of it, and how often.
  * tree-budget.4. With encryption the text is sealed: a run that finds another one there is blocked as `tampered`, and spends
- *     nothing. Without its text a tree begins at 0.
+ *     nothing. Where the text is gone, a run counts at least what its own journal says.
  */
 
 import { fits, type TreeLedger } from "../engine/budgeting.ts";
@@ -26,12 +26,13 @@ const keepMs = 366 * 86_400_000;
 
 export function treeLedger(host: Host): TreeLedger {
   return {
-    take: async (tree, { id, token }, next, raises) => {
+    take: async (tree, { id, token }, next, { raises, own }) => {
       let taken = { spent: 0, most: 0, granted: false };
       await change(host, tree, (state) => {
         const [before, cost] = state.held[id] ?? [token, 0];
         // An earlier life has begun the call, and how that ended is not known.
         if (before !== token) state.spent += cost;
+        state.spent = Math.max(state.spent, own);
         delete state.held[id];
         Object.assign(state.raises, raises);
         const { spent } = state;

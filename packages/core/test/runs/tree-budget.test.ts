@@ -8,6 +8,7 @@ import { Host } from "../../src/runs/host.ts";
 import { treeLedger } from "../../src/runs/tree-budget.ts";
 import { hooked, lab } from "../support/behaviour-lab.ts";
 
+const nothing = { raises: {}, own: 0 };
 const tree = { id: "r:1", most: 10 };
 
 function ledgerOf() {
@@ -18,17 +19,17 @@ function ledgerOf() {
 it("a call whose process died counts as it was reserved, once its run goes on", async () => {
   const { ledger } = ledgerOf();
   const first = { id: "r/a", token: "1" };
-  expect(await ledger.take(tree, first, 4, {})).toEqual({ spent: 0, most: 10, granted: true });
-  expect(await ledger.take(tree, first, 4, {}), "the reply was lost").toMatchObject({
+  expect(await ledger.take(tree, first, 4, nothing)).toEqual({ spent: 0, most: 10, granted: true });
+  expect(await ledger.take(tree, first, 4, nothing), "the reply was lost").toMatchObject({
     spent: 0,
     granted: true,
   });
   const second = { id: "r/a", token: "2" };
-  expect(await ledger.take(tree, second, 4, {})).toEqual({ spent: 4, most: 10, granted: true });
+  expect(await ledger.take(tree, second, 4, nothing)).toEqual({ spent: 4, most: 10, granted: true });
   await ledger.settle(tree, first, 4);
   await ledger.settle(tree, second, 5);
   await ledger.settle(tree, second, 5);
-  expect(await ledger.take(tree, { id: "r/b", token: "3" }, 2, {})).toEqual({
+  expect(await ledger.take(tree, { id: "r/b", token: "3" }, 2, nothing)).toEqual({
     spent: 9,
     most: 10,
     granted: false,
@@ -38,9 +39,9 @@ it("a call whose process died counts as it was reserved, once its run goes on", 
 it("a call that is not made costs nothing", async () => {
   const { ledger } = ledgerOf();
   const call = { id: "r/a", token: "1" };
-  await ledger.take(tree, call, 4, {});
+  await ledger.take(tree, call, 4, nothing);
   await ledger.settle(tree, call, null);
-  expect(await ledger.take(tree, { id: "r/a", token: "2" }, 10, {})).toMatchObject({
+  expect(await ledger.take(tree, { id: "r/a", token: "2" }, 10, nothing)).toMatchObject({
     spent: 0,
     granted: true,
   });
@@ -50,8 +51,10 @@ it("what was added counts once, however many runs tell of it", async () => {
   const { ledger } = ledgerOf();
   const raises = { w1: 5 };
   for (const id of ["r/a", "s/a", "s/b"])
-    expect(await ledger.take(tree, { id, token: id }, 1, raises)).toMatchObject({ most: 15 });
-  expect(await ledger.take(tree, { id: "t/a", token: "t" }, 1, { w2: 1 })).toMatchObject({ most: 16 });
+    expect(await ledger.take(tree, { id, token: id }, 1, { raises, own: 0 })).toMatchObject({ most: 15 });
+  expect(await ledger.take(tree, { id: "t/a", token: "t" }, 1, { raises: { w2: 1 }, own: 0 })).toMatchObject({
+    most: 16,
+  });
 });
 
 it("the cost of a call is counted before it is recorded", async () => {
@@ -114,12 +117,14 @@ describe("with encryption, somebody who writes to the storage without the key", 
     paid.length = 0;
     // Whoever asks looks again after a while.
     const later = async (text: string) => {
-      await limits.swap(one.name, one.value, text, 1e9);
-      await base.world.advance(130_000);
-      await base.world.run(app.sweep());
+      await limits.swap(one.name, one.value, text, text === one.value ? 1 : 1e9);
+      for (let times = 0; times < 3; times++) {
+        await base.world.advance(130_000);
+        await base.world.run(app.sweep());
+      }
       return { paid, outcome: await app.get("r").outcome() };
     };
-    return { mine: one, theirs: other, later };
+    return { mine: one, theirs: other, later, remove: () => later(one.value) };
   }
 
   it.each<[string, (texts: { mine: string; theirs: string }) => string]>([
@@ -138,6 +143,13 @@ describe("with encryption, somebody who writes to the storage without the key", 
     const { paid, outcome } = await later(change({ mine: mine.value, theirs: theirs.value }));
     expect(paid).toEqual([]);
     expect(outcome).toMatchObject({ state: "blocked", error: { code: "tampered" } });
+  });
+
+  it("removes it, and what the run itself has spent still counts", async () => {
+    const { remove } = await spent();
+    const { paid, outcome } = await remove();
+    expect(paid).toEqual([]);
+    expect(outcome).toMatchObject({ status: "suspended", waiting: [{ key: "budget/limit" }] });
   });
 
   it("reads nothing in it", async () => {
