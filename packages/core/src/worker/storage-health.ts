@@ -60,7 +60,7 @@ export class StorageFaults {
 }
 
 /** What is watched, and until when. */
-export interface Watched {
+interface Watched {
   readonly app: App;
   readonly world: World;
   /** How long the storage may be silent. */
