@@ -102,7 +102,7 @@ test("the tool of an agent waits for the clean-up, too", async () => {
   const ended = finish(server);
   const params = { name: "cancel_run", arguments: { run: "j1" } };
   server.stdin?.end(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params })}\n`);
-  expect((await ended).out).toContain('\\"status\\": \\"cancelled\\"');
+  expect((await ended).out).toContain('\\"status\\":\\"cancelled\\"');
   expect(refunds(project).map(([, what]) => what)).toEqual(["begins", "ends"]);
 });
 
