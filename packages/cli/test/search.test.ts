@@ -42,10 +42,10 @@ test("a list goes on at its cursor, each run once, with and without a filter", a
   for (const filter of [[], ["--where", "1"], ["--status", "completed,blocked,suspended,failed"]]) {
     const wanted = filter[1] === "1" ? all.filter((id) => id.includes("1")) : all;
     const seen: string[] = [];
-    for (let cursor: unknown = "0."; cursor !== null;) {
-      const { runs, next } = await project.json(["ls", "-n", "2", ...filter, "--cursor", String(cursor)]);
+    for (let cursor: string | null = "0."; cursor !== null;) {
+      const { runs, next } = await project.json(["ls", "-n", "2", ...filter, "--cursor", cursor]);
       seen.push(...(runs as { runId: string }[]).map(({ runId }) => runId));
-      cursor = next;
+      cursor = next as string | null;
     }
     expect(seen).toEqual(wanted);
   }

@@ -133,7 +133,7 @@ function zipped(request: Request, body: Response["body"], headers: Headers): Res
   if (!/\bgzip\b/.test(request.headers.get("accept-encoding") ?? "")) return body;
   headers.set("content-encoding", "gzip");
   headers.delete("content-length");
-  return body.pipeThrough(new CompressionStream("gzip") as ReadableWritablePair<Uint8Array<ArrayBuffer>>);
+  return body.pipeThrough(new CompressionStream("gzip"));
 }
 
 async function respond(service: Service, request: Request): Promise<Response> {
@@ -181,8 +181,8 @@ async function closeSession({ sessions }: Service, { request }: Call): Promise<R
 }
 
 async function session({ title, readOnly, code, app }: Service): Promise<Response> {
-  const { revision } = await storageOf(app);
-  const everyMs = revision === undefined ? blindMs : null;
+  const storage = await storageOf(app);
+  const everyMs = storage.revision === undefined ? blindMs : null;
   return json(200, { title, readOnly, code: [...code], now: app.world.now(), everyMs } satisfies Session);
 }
 
