@@ -3,7 +3,7 @@
  *
  * body.1. Server-sent events are never cut: a piece holds whole events, as they were sent.
  * body.2. The event that ends an answer begins a piece of its own, so that it can be held back.
- * body.3. What the events, or the whole answer, say about usage is metered, once, also when the body breaks off.
+ * body.3. Usage that the events, or the whole answer, report is metered, once, also when the body breaks off.
  */
 
 import type { StepInfo } from "../engine/calls/attempts.ts";
@@ -21,7 +21,7 @@ export function endsAnswer(piece: Piece): boolean {
   return typeof piece === "string" && ends.test(piece);
 }
 
-/** Texts are passed on in parts of at most so many characters. */
+/** The most characters of one piece of text. */
 const longestPiece = 65_536;
 
 /** The pieces of a body as they come; without a text that is recorded piece by piece, when it is complete. */

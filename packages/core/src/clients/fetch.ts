@@ -4,8 +4,8 @@
  * fetch.1. A request is named by what it asks: method, address and body, without headers, because they hold keys and differ in every
  *     process. So requests at the same time find their own records, in any order.
  * fetch.2. Nothing of the request is recorded but a fingerprint; of the response status, headers without cookies, and body.
- * fetch.3. The caller gets its response with the first piece of the body; a failure before is retried unnoticed. What cannot be
- *     helped by a retry, such as a 401, is a response like any other.
+ * fetch.3. The caller gets its response with the first piece of the body; a failure before is retried unnoticed. A failure that
+ *     no retry helps, such as a 401, is a response like any other.
  * fetch.4. The body is read to its end, and its end is held back until everything is durable.
  */
 

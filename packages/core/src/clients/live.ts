@@ -4,7 +4,7 @@
  * live.1. Nothing is given before the first word of an attempt, so a failure before it can be retried unnoticed.
  * live.2. After it, parts are given as they come, before they are durable. The end is held back until everything is durable, so
  *     that code acts only on recorded results.
- * live.3. What was given cannot be taken back: a failure after the first word is an outcome. It is recorded behind the parts, and a
+ * live.3. Words that were given cannot be taken back: a failure after the first word is an outcome. It is recorded behind the parts, and a
  *     replay gives the same parts and the same failure.
  * live.4. The stream is recorded to its end, even if its reader leaves.
  * live.5. A reader gets every part before it gets the failure.
@@ -178,7 +178,7 @@ export function liveStream<T>(
         yield chunk;
       }
     } catch (error) {
-      // A driver that stops is no outcome, and before the first word there may be another attempt.
+      // A stop of the driver is not an outcome, and before the first word there may be another attempt.
       if (!words.shown || info.signal.aborted) throw error;
       yield { type: brokenType, error: reduceThrown(error) };
     }

@@ -3,7 +3,7 @@
  * do it in their place.
  *
  * client.1. A status decides, wherever the error has it: a request that is wrong, or not allowed, is asked once.
- * client.2. What the provider asks for is done: its `x-should-retry`, and the delay of its `retry-after` (engine/calls/retry.ts).
+ * client.2. The provider's wishes are followed: its `x-should-retry`, and the delay of its `retry-after` (engine/calls/retry.ts).
  * client.3. An abort of the caller is final.
  */
 
