@@ -8,7 +8,7 @@ import type { ReactNode } from "react";
 const marks =
   /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*(\S(?:[\s\S]*?\S)?)\*\*|__(\S(?:[\s\S]*?\S)?)__(?!\w)|~~(\S(?:[\s\S]*?\S)?)~~|\*(\S(?:[^*]*?\S)?)\*|(?<!\w)_(\S(?:[^_]*?\S)?)_(?!\w)|!?\[([^\]]*)\]\(\s*([^\s)]+)[^)]*\)|(https?:\/\/[^\s<>)\]]*[^\s<>)\].,;:!?'"])|\\([\\`*_{}[\]()#+.!~|>-])/;
 /** Longer texts have no marks: the search would take too long. */
-const longest = 20_000;
+const longest = 10_000;
 
 export function inline(text: string, depth = 0): ReactNode {
   if (depth > 4 || text.length > longest) return text;
