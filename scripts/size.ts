@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import { root } from "./lib/workspace.ts";
 
 /** In bytes, gzipped (docs/decisions/0052). */
-const limit = 104_500;
+const limit = 105_500;
 
 const { outputFiles, metafile } = await build({
   stdin: {

@@ -7,8 +7,8 @@ import {
   createApp,
   durable,
   MemoryStorage,
+  type AppOptions,
   type Context,
-  type Encryption,
   type Storage,
 } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";

@@ -58,7 +58,7 @@ function recorded<C>(
     };
     try {
       const step = { ...options, retry, label: tool.name, input };
-      return (await ctx.step(stepName(tool.name, callId), work, step)) as string;
+      return await ctx.step(stepName(tool.name, callId), work, step);
     } catch (error) {
       // The runner gets the tool's own error, without the step and the run.
       throw DurableError.is(error, "step-failed") ? error.cause : error;

@@ -92,6 +92,7 @@ describe("connections that go silent", () => {
     proxy.silence();
     await until(() => !storage.listening);
     await until(() => storage.listening);
+    expect(storage.listening).toBe(true);
   });
 
   test("the server ends a statement that takes too long, which leaves its outcome known", async () => {
@@ -195,7 +196,9 @@ describe("an address that is wrong", () => {
     ["a wrong password", (address: URL) => (address.password = "wrong"), /the user or the password/],
     ["a database that is missing", (address: URL) => (address.pathname = "/nowhere"), /does not exist/],
   ])("%s is a failure, and not busy", async (_what, change, message) => {
-    const storage = at((address) => void change(address));
+    const storage = at((address) => {
+      change(address);
+    });
     await expect(storage.append(request(headOf(), 0))).rejects.toMatchObject({
       code: "storage-failed",
       message: expect.stringMatching(message),

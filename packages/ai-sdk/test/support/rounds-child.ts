@@ -14,7 +14,7 @@ import { roundsServer, type Effect } from "./rounds-server.ts";
 const [journal = "", provider = "", effects = "", gate] = process.argv.slice(2);
 const effect: Effect = async (...what) => {
   appendFileSync(effects, `${what.join(" ")}\n`);
-  while (gate !== undefined && !existsSync(gate)) await delay(10);
+  if (gate !== undefined) while (!existsSync(gate)) await delay(10);
 };
 const { api } = await roundsServer({ storage: new SqliteStorage(journal), provider, effect });
 console.log(api);

@@ -6,7 +6,7 @@
  * body.3. Usage that the events, or the whole answer, report is metered, once, also when the body breaks off.
  */
 
-import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { StepInfo } from "../engine/calls/info.ts";
 import { EventMeter } from "./usage.ts";
 
 /** A part of a body: text, or bytes where it is none. */

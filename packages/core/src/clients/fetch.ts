@@ -9,7 +9,7 @@
  * fetch.4. The body is read to its end, and its end is held back until everything is durable.
  */
 
-import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { StepInfo } from "../engine/calls/info.ts";
 import { nextAttemptAt, retryPolicy, type RetryOptions } from "../engine/calls/retry.ts";
 import type { Context } from "../engine/context.ts";
 import { currentContext, currentStep } from "../engine/create-context.ts";
@@ -165,7 +165,13 @@ async function recorded(ctx: Context, asked: Asked, options: Sending): Promise<R
     isWord: isPiece,
     // What comes after the first event of the end belongs to it.
     isEnd: (chunk: Head | Piece) => (ended ||= isPiece(chunk) && endsAnswer(chunk)),
-    byContent: askedByContent(ctx, { ...asked, sort: "request", onChange, by: "durableFetch" }),
+    byContent: askedByContent(ctx, {
+      what: asked.what,
+      name: asked.name,
+      sort: "request",
+      onChange,
+      by: "durableFetch",
+    }),
   };
   const chunks = liveStream(ctx, asked.name, producer, given)[Symbol.asyncIterator]();
   const first = await chunks.next();

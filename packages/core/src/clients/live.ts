@@ -10,7 +10,7 @@
  * live.5. A reader gets every part before it gets the failure.
  */
 
-import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { StepInfo } from "../engine/calls/info.ts";
 import type { Chunks, StreamOptions } from "../engine/calls/stream.ts";
 import type { Context } from "../engine/context.ts";
 import { decode } from "../values/codec/decode.ts";

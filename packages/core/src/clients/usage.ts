@@ -6,7 +6,7 @@
  * usage.2. In a stream the last count of each kind holds: those before it are of the part that had come.
  */
 
-import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { StepInfo } from "../engine/calls/info.ts";
 import type { Usage } from "../values/usage.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -60,7 +60,7 @@ export interface TreeLedger {
 export interface TreeKnown {
   /** What people have added, by wait. */
   readonly raises: Readonly<Record<string, number>>;
-  /** What the run itself has used. */
+  /** The sum of what the run itself has used. */
   readonly own: number;
 }
 

@@ -279,7 +279,7 @@ export class SqliteStorage implements Storage {
 
   /** SQLite counts commits of other connections; those of this one are known by the rows that they changed. */
   revision(): Promise<string> {
-    return this.#read(() => `${this.#sql.version.get()?.["data_version"]} ${this.#commits.rows}`);
+    return this.#read(() => `${Number(this.#sql.version.get()?.["data_version"])} ${this.#commits.rows}`);
   }
 
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

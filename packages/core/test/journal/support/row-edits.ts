@@ -16,9 +16,11 @@ const other = durable("other", async (ctx, input: string) => [input, await ctx.s
 /** Asks for more after the first call. */
 const spend = durable(
   "spend",
-  async (ctx, _: string) => {
+  async (ctx, input: string) => {
     for (const name of ["allowed", "more"])
-      await ctx.step(name, ({ meter }) => meter({ model: "m", inputTokens: 1, outputTokens: 0, cost: 1 }));
+      await ctx.step(name, ({ meter }) =>
+        meter({ model: "m", inputTokens: input.length, outputTokens: 0, cost: 1 }),
+      );
   },
   { budget: { most: 1, tree: true, warnAt: 5 } },
 );
