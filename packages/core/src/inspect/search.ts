@@ -27,6 +27,7 @@ export const searchFields = [
   "cost",
   "q",
 ] as const;
+/** One of `searchFields`. */
 export type SearchField = (typeof searchFields)[number];
 
 /** The terms of a search: of each field its values as they were typed, separated by commas; `text` are words. */
@@ -127,6 +128,7 @@ export interface SearchContext {
   readonly utc?: boolean | undefined;
 }
 
+/** What a storage finds by its indexes, and whether a run of that fits all terms. */
 export function runSearch(terms: SearchTerms, context: SearchContext): RunSearch {
   const problems: string[] = [];
   const problem = (text: string): void => void problems.push(text);
