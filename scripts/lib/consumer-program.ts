@@ -30,7 +30,6 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/ai-sdk": ["usageOf"],
   "@durable/ai-sdk/chat": ["chatStreamName"],
   "@durable/ai-sdk/chat-client": ["durableChatTransport"],
-  "@durable/openai-agents": ["durableTools"],
   "@durable/postgres": ["PostgresStorage"],
   "@durable/dashboard": ["exportRun"],
   "@durable/dashboard/node": ["serveDashboard"],
