@@ -76,7 +76,7 @@ export function chatRequest(
   const chatId = random.pick(["m-chat", "m-chat", "m-other", "v-chat", "v-other"]);
   const query = path !== "" && random.chance(0.5) ? `?run=${random.pick(runs)}` : "";
   const url = `${origin}/api/chat${path.replace("{chatId}", chatId)}${query}`;
-  if (path !== "") return { url, method };
+  if (path !== "" || method === "GET") return { url, method };
   const messages = [user("mine"), ...(random.chance(0.7) ? [answered(random, random.pick(runs))] : [])];
   const trigger = random.pick(["submit-message", "regenerate-message"]);
   return { url, method, body: JSON.stringify({ id: chatId, messages, trigger }) };

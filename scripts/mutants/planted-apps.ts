@@ -72,8 +72,8 @@ export const plantedInApps: readonly PlantedBug[] = [
   {
     name: "shown-in-clear",
     breaks: "under-way.3",
-    find: "await cipher?.seal(text, placeOf(this.#name))",
-    replace: "undefined",
+    find: "await sealText(cipher, this.#name, text)",
+    replace: "text",
     why: "Words of a stream are in the storage in clear, although values are encrypted.",
     seenBy: shown,
   },

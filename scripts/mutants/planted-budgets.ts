@@ -75,6 +75,14 @@ export const plantedInBudgets: readonly PlantedBug[] = [
     seenBy: seenBy("tree-budget"),
   },
   {
+    name: "tampered-sum-begins-anew",
+    breaks: "tree-budget.4",
+    find: "await openText(encryption, name, kept);",
+    replace: `await openText(encryption, name, kept).catch(() => '{"spent":0,"held":{},"raises":{}}');`,
+    why: "Whoever writes to the storage without the key resets what a tree has spent.",
+    seenBy: seenBy("tree-budget"),
+  },
+  {
     name: "refusal-heard-by-one",
     breaks: "permits.5",
     find: "      if (isNew && state.rest > now) return state.rest - now;\n",

@@ -110,6 +110,38 @@ const steps: readonly PlantedBug[] = [
   },
 ];
 
+const heartbeats: readonly PlantedBug[] = [
+  {
+    name: "each-beat-recorded",
+    breaks: "beats.1",
+    find: "const ms = Math.max(0, this.#at + everyMs - this.#world.now());",
+    replace: "const ms = 0;",
+    why: "Work that beats once a second causes an append each second.",
+    seenBy: {
+      test: "packages/core/test/engine/calls/heartbeat.test.ts",
+      because: "a simulated step does not beat",
+    },
+  },
+  {
+    name: "progress-after-its-result",
+    breaks: "beats.2",
+    find: "      info.beats?.end({ failed: false });\n",
+    replace: "",
+    also: [
+      {
+        find: "      this.#engine.write({ ...fact, ...info.used, ...assumed, ...this.#known(info) });\n",
+        replace:
+          "      this.#engine.write({ ...fact, ...info.used, ...assumed, ...this.#known(info) });\n      info.beats?.end({ failed: true });\n",
+      },
+    ],
+    why: "The last progress of an attempt is recorded after its result.",
+    seenBy: {
+      test: "packages/core/test/engine/calls/heartbeat.test.ts",
+      because: "a simulated step does not beat",
+    },
+  },
+];
+
 const answers: readonly PlantedBug[] = [
   {
     name: "no-mac-check",
@@ -255,6 +287,7 @@ export const plantedInCalls: readonly PlantedBug[] = [
   ...groups,
   ...suspensions,
   ...steps,
+  ...heartbeats,
   ...answers,
   ...worker,
 ];

@@ -1,4 +1,4 @@
-/** Bugs in tags, in spawned runs, and in workers of some versions. */
+/** Bugs in tags, in searches and what they show, in spawned runs, and in workers of some versions or with a storage that fails. */
 import type { PlantedBug } from "./patch.ts";
 
 const tags: readonly PlantedBug[] = [
@@ -84,4 +84,77 @@ const workers: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedInFinding: readonly PlantedBug[] = [...tags, ...spawned, ...workers];
+const searched = {
+  test: "packages/core/test/search.test.ts",
+  because: "nobody searches in a simulation",
+};
+
+const searches: readonly PlantedBug[] = [
+  {
+    name: "unknown-filter-is-a-word",
+    breaks: "search.1",
+    find: '      problems.push(`"${part}" is not a filter. ${usage} To search the text, write it in quotes.`);\n',
+    replace: "      words.push(part);\n",
+    why: "A filter with a typing error silently finds nothing.",
+    seenBy: searched,
+  },
+  {
+    name: "time-left-to-the-storage",
+    breaks: "search.2",
+    find: "      head.createdAt >= (createdAfter ?? -Infinity) &&\n",
+    replace: "",
+    why: "On a storage that finds nothing, a search since yesterday has runs of last year.",
+    seenBy: searched,
+  },
+  {
+    name: "one-tag-is-enough",
+    breaks: "search.3",
+    find: "Object.entries(tags ?? {}).every(([name, value]) => head.tags?.[name] === value)",
+    replace: "(!tags || Object.entries(tags).some(([name, value]) => head.tags?.[name] === value))",
+    why: "A search for two tags finds runs that have one of them.",
+    seenBy: searched,
+  },
+  {
+    name: "array-read-as-a-chunk",
+    breaks: "answer.1",
+    find: "isPart(part) && chunk.length === 2 ? [part] : [chunk]",
+    replace: "isPart(part) ? [part] : [chunk]",
+    why: "A value of a program is shown as what a model said.",
+    seenBy: {
+      test: "packages/ai-sdk/test/answers.test.ts",
+      because: "a simulation shows no values",
+    },
+  },
+];
+
+const outages = {
+  test: "packages/core/test/worker-faults.test.ts",
+  because: "a simulated worker may be as slow or as eager as it likes, and nobody reads its warnings",
+};
+
+const faults: readonly PlantedBug[] = [
+  {
+    name: "taken-as-fast-from-a-sick-storage",
+    breaks: "storage-health.1",
+    find: "      this.#holdUntil = now + holdMs * (0.5 + this.#world.random() / 2);\n",
+    replace: "",
+    why: "A worker whose storage fails takes every run as soon as it is due, and keeps it from healthy workers.",
+    seenBy: outages,
+  },
+  {
+    name: "each-fault-is-said",
+    breaks: "storage-health.2",
+    find: "      this.#saidAt = now;\n",
+    replace: "",
+    why: "An outage is a warning for each drive that it ends.",
+    seenBy: outages,
+  },
+];
+
+export const plantedInFinding: readonly PlantedBug[] = [
+  ...tags,
+  ...searches,
+  ...spawned,
+  ...workers,
+  ...faults,
+];

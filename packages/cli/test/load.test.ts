@@ -54,7 +54,7 @@ test("limits and workers are shown to people and machines", async () => {
   });
   const workers = await cli("workers");
   expect(workers.code).toBe(0);
-  expect(workers.out).toMatch(/WORKER\s+DRIVES\s+SINCE\s+SEEN\s+WORKFLOWS\n.*post-office\s+\d of 4/);
+  expect(workers.out).toMatch(/WORKER\s+DRIVES\s+SINCE \(UTC\)\s+SEEN\s+WORKFLOWS\n.*post-office\s+\d of 4/);
   expect(workers.out).toMatch(/WORKFLOW\s+DRIVEN\s+DUE\s+LONGEST/);
   expect(workers.out + workers.err).toContain("durable wake <run>");
 });

@@ -5,15 +5,20 @@
  *     so is every other one that was opened before: what made one silent may have made all silent.
  * connections.2. The server ends a statement earlier than this process gives it up, where it knows of the limit. So a
  *     statement that is slow, on a connection that works, has a known outcome.
- * connections.3. A pooler may refuse to know of the limit. Then only this process keeps it.
+ * connections.3. A connection through which something still passes is not silent: large values have more time to be sent, and a
+ *     reply that is arriving is waited for.
+ * connections.4. A pooler may refuse to know of the limit. Then only this process keeps it.
  */
 
+import type { Socket } from "node:net";
 import { DurableError } from "@durable/core";
 import type { ClientBase, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from "pg";
 import { stateOf } from "./errors.ts";
 
 /** The part of the limit after which the server ends a statement. */
 const ofServer = 0.9;
+/** The slowest connection that is not taken for a silent one while it sends a large value: 256 KiB a second. */
+const bytesPerMs = 256;
 
 /** When the server ends a statement, for a limit. */
 export function serverLimitOf(timeoutMs: number): number {
@@ -50,7 +55,7 @@ export class Connections {
     // A connection that breaks rejects its statement. Without a listener it would also end the process.
     client.on("error", ignore);
     try {
-      return await this.#replyTo(client, client.query<Row>(statement));
+      return await this.#replyTo(client, client.query<Row>(statement), weightOf(statement.values));
     } catch (error) {
       // After a refusal by the server, the connection is as good as before.
       if (stateOf(error) === null || isFatal(error)) broken = new Error("broken", { cause: error });
@@ -83,14 +88,20 @@ export class Connections {
     }
   }
 
-  async #replyTo<Reply>(client: PoolClient, reply: Promise<Reply>): Promise<Reply> {
+  /** `weight` is what the statement sends, in bytes. */
+  async #replyTo<Reply>(client: PoolClient, reply: Promise<Reply>, weight: number): Promise<Reply> {
     const { place, timeoutMs } = this.#place;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const silence = new Promise<never>((_, reject) => {
-      // A process that stood still reads what has arrived meanwhile first.
-      const giveUp = (): void =>
-        void setImmediate(() => setImmediate(() => reject(silent(place, timeoutMs))));
-      timer = setTimeout(giveUp, timeoutMs);
+      const { stream } = connectionOf(client);
+      const wait = (ms: number): void => {
+        const read = stream.bytesRead;
+        const giveUp = (): void =>
+          stream.bytesRead === read ? reject(silent(place, timeoutMs)) : wait(timeoutMs);
+        // A process that stood still reads what has arrived meanwhile first.
+        timer = setTimeout(() => void setImmediate(() => setImmediate(giveUp)), ms);
+      };
+      wait(timeoutMs + weight / bytesPerMs);
     });
     try {
       return await Promise.race([reply, silence]);
@@ -116,7 +127,18 @@ function silent(place: string, timeoutMs: number): DurableError {
 
 /** Closes a connection without a word to the server, because one that is silent would not reply to it. */
 export function closeNow(client: ClientBase): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+  connectionOf(client).stream.destroy();
+}
+
+function connectionOf(client: ClientBase): { readonly stream: Socket } {
+  return (client as unknown as { readonly connection: { readonly stream: Socket } }).connection;
+}
+
+/** About how many bytes the values of a statement have. */
+function weightOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (ArrayBuffer.isView(value)) return value.byteLength;
+  return Array.isArray(value) ? value.reduce<number>((sum, one) => sum + weightOf(one), 0) : 0;
 }
 
 /** The server has ended the session. */

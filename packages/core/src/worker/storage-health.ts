@@ -7,7 +7,7 @@
  */
 
 import type { App } from "../app.ts";
-import { pause, type World } from "../ports/world.ts";
+import type { World } from "../ports/world.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 
 const [shortestHoldMs, longestHoldMs] = [250, 5_000];
@@ -70,33 +70,52 @@ interface Watched {
   readonly signal: AbortSignal;
 }
 
-/** Asks for one row in each lease, and warns when there is no reply for as long. Resolves after the abort. */
-export async function watchSilence({ app, world, leaseMs, isBusy, signal }: Watched): Promise<void> {
-  while (!signal.aborted) {
-    await pause(world, leaseMs, signal);
-    if (signal.aborted || !isBusy()) continue;
-    const over = new AbortController();
-    const end = (): void => over.abort();
-    signal.addEventListener("abort", end, { once: true });
-    let isSilent = true;
+/** While the worker is busy, asks for one row in each lease, and warns when there is no reply for as long. */
+export class SilenceWatch {
+  readonly #watched: Watched;
+  /** Of the timer that is set, if any. */
+  #cancel: (() => void) | null = null;
+  #isAsking = false;
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+    watched.signal.addEventListener("abort", () => this.#stop(), { once: true });
+  }
+
+  /** Call it when the worker may have become busy or idle. */
+  look(): void {
+    const { world, leaseMs, isBusy, signal } = this.#watched;
+    if (this.#isAsking) return;
+    if (signal.aborted || !isBusy()) this.#stop();
+    else
+      this.#cancel ??= world.timer(leaseMs, () => {
+        this.#cancel = null;
+        void this.#ask();
+      });
+  }
+
+  #stop(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  async #ask(): Promise<void> {
+    const { app, world, leaseMs, signal } = this.#watched;
+    const from = world.now();
+    let isSaid = false;
+    this.#isAsking = true;
+    this.#cancel = world.timer(leaseMs, () => {
+      isSaid = true;
+      world.warn(
+        `no call to the storage has ended for ${Math.round(leaseMs / 1_000)} s, so this worker stands still. Its runs are due for others once their leases end.`,
+      );
+    });
     // A storage that fails has replied, and the poll for due runs reports it.
-    const hear = (): void => {
-      isSilent = false;
-      end();
-    };
-    const reply = app.list({ limit: 1 }).then(hear, hear);
-    await pause(world, leaseMs, over.signal);
-    signal.removeEventListener("abort", end);
-    if (!isSilent || signal.aborted) continue;
-    const from = world.now() - leaseMs;
-    world.warn(
-      `no call to the storage has ended for ${Math.round(leaseMs / 1_000)} s, so this worker stands still. Its runs are due for others once their leases end.`,
-    );
-    const stopped = new Promise<void>((resolve) =>
-      signal.addEventListener("abort", () => resolve(), { once: true }),
-    );
-    await Promise.race([reply, stopped]);
-    if (!signal.aborted)
+    await app.list({ limit: 1 }).catch(() => {});
+    this.#stop();
+    if (isSaid && !signal.aborted)
       world.warn(`the storage replies again, after ${Math.round((world.now() - from) / 1_000)} s`);
+    this.#isAsking = false;
+    this.look();
   }
 }

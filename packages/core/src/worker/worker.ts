@@ -18,7 +18,7 @@ import { Signal } from "../engine/promise.ts";
 import { DurableError, describeError, show } from "../values/errors.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { announce } from "./fleet.ts";
-import { StorageFaults, watchSilence } from "./storage-health.ts";
+import { SilenceWatch, StorageFaults } from "./storage-health.ts";
 import { purgeNowAndThen, type WorkerPurge } from "./purge-work.ts";
 import { appStorage, assertHooks, guard } from "../runs/host.ts";
 import { purgeSettings } from "../runs/purge.ts";
@@ -157,7 +157,7 @@ class PollingWorker implements Worker {
   readonly #purging: Promise<void>;
   readonly #schedules: Promise<void>;
   readonly #announcing: Promise<void>;
-  readonly #watching: Promise<void>;
+  readonly #silence: SilenceWatch;
   #stopped: Promise<void> | null = null;
   #isDying = false;
   /** A poll for due runs is under way. */
@@ -205,7 +205,7 @@ class PollingWorker implements Worker {
     };
     this.#purging = options.purge === undefined ? Promise.resolve() : this.#purge(options.purge);
     const { [appStorage]: host } = app as Partial<AppOfStorage>;
-    this.#watching = watchSilence({
+    this.#silence = new SilenceWatch({
       app,
       world: this.#world,
       leaseMs: host?.leaseMs ?? 30_000,
@@ -256,6 +256,7 @@ class PollingWorker implements Worker {
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
       const stops = this.#stops;
       this.#isAsking = true;
+      this.#silence.look();
       try {
         more = await this.#take();
         this.#isFailing = false;
@@ -267,6 +268,7 @@ class PollingWorker implements Worker {
         more = false;
       }
       this.#isAsking = false;
+      this.#silence.look();
       if (!more)
         await this.#due.idle(this.#signal, {
           failing: this.#isFailing,
@@ -348,6 +350,7 @@ class PollingWorker implements Worker {
     this.#stops += 1;
     this.#active.delete(runId);
     if (this.#again.delete(runId) && !this.#abort.signal.aborted) this.#active.set(runId, this.#drive(runId));
+    this.#silence.look();
     this.#signal.set();
   }
 
@@ -399,7 +402,7 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      const background = [this.#purging, this.#schedules, this.#announcing, this.#watching];
+      const background = [this.#purging, this.#schedules, this.#announcing];
       void Promise.all([...this.#active.values(), ...background]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
