@@ -1,6 +1,6 @@
 /**
  * Interruptions of the OpenAI Agents SDK as waits of the run: tools with `needsApproval` are answered by people, after days, in another
- * process. Proven in test/approvals.test.ts.
+ * process. Proven in test/model.test.ts.
  */
 
 import { currentContext, DurableError, type Context } from "@durable/core";

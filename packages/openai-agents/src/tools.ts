@@ -6,7 +6,7 @@
  * T2. The model gets what is recorded, errors of the tool that its `errorFunction` has put into words included.
  * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run.
  *
- * Proven in test/tools.test.ts.
+ * Proven in test/model.test.ts.
  */
 
 import { currentContext, DurableError, type Context, type StepOptions } from "@durable/core";
