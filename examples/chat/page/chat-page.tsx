@@ -149,9 +149,10 @@ function useSteering(
   const say = (text: string): void => {
     setSaid((before) => [...before, text]);
     // An answer that has just ended does not take it, and it is sent below.
-    void steer(text).catch(() => {
+    void steer(text).then((result) => {
+      if (result !== "refused") return;
       setSaid((before) => before.filter((one) => one !== text));
-      setTrouble("Not said: the server does not respond.");
+      setTrouble("Not said: the server refused it.");
     });
   };
   return { waiting, say };

@@ -33,13 +33,14 @@ export async function giveThumb(chatId: string, runId: string, thumb: Thumb): Pr
   return (await checked(response)).json() as Promise<Notes>;
 }
 
-/** Says something to an answer that is being written; false if it has ended. */
-export async function steer(runId: string, text: string): Promise<boolean> {
+/** Says something to an answer that is being written. Repeated with the same id, it is said once. */
+export async function steer(runId: string, text: string, id: string): Promise<"said" | "ended" | "refused"> {
   const path = `/api/runs/${encodeURIComponent(runId)}/messages/steer`;
-  const response = await post(path, { payload: text, id: crypto.randomUUID() });
-  if (response.status === 410) return false;
+  const response = await post(path, { payload: text, id });
+  if (response.status === 410) return "ended";
+  if (response.status >= 400 && response.status < 500) return "refused";
   await checked(response);
-  return true;
+  return "said";
 }
 
 export function post(path: string, body: object): Promise<Response> {

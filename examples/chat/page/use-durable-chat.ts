@@ -73,9 +73,17 @@ export function useDurableChat(id: string) {
   }, [id, isBehind, isBusy, learn, onFound, onLost, resumeStream, setMessages]);
   /** Ends the run. Closing the connection would not. */
   const stop = useCallback(() => transport.stop(id), [transport, id]);
+  /** The server may die before it has the message, or before it says so: it is said again, to the same run. */
   const steerAnswer = useCallback(
-    async (text: string) => run.current !== null && (await steer(run.current, text)),
-    [],
+    async (text: string) => {
+      const runId = run.current;
+      if (runId === null) return "ended";
+      const messageId = crypto.randomUUID();
+      const result = await patiently(() => steer(runId, text, messageId), onLost);
+      onFound();
+      return result;
+    },
+    [onLost, onFound],
   );
   return { ...chat, stop, link, isBusy, isLoading, forgetLink, answers, notes, rate, steer: steerAnswer };
 }
