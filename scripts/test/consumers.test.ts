@@ -28,7 +28,11 @@ describe("the program", () => {
   it("does something with every entry point that needs no test runner", () => {
     const main = programFiles(entries, "import")["main.mts"] ?? "";
     const missing = entries.filter(({ specifier }) => !main.includes(`from "${specifier}"`));
-    expect(missing.map(({ specifier }) => specifier)).toEqual(["@durable/testing/conformance"]);
+    // The check leaves the first out, because the declarations of its peer do not compile everywhere.
+    expect(missing.map(({ specifier }) => specifier).toSorted()).toEqual([
+      "@durable/openai-agents",
+      "@durable/testing/conformance",
+    ]);
   });
 
   it("requires in a CommonJS file where it may, and nowhere else", () => {
