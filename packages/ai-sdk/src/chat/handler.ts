@@ -77,6 +77,7 @@ export function createChatHandler(app: App, options: ChatOptions): (request: Req
       return await chat[route.act](request, route, place);
     } catch (error) {
       if (error instanceof Refusal) return refused(error.status, error.reason);
+      if (DurableError.is(error, "conflict") && error.details["deleted"] === true) return refused(409, gone);
       onError(error);
       return refused(500);
     }
@@ -100,6 +101,11 @@ const mismatch = {
 const changed = {
   code: "stream-changed",
   message: "The answer is no longer what this client has seen. Load it from its beginning.",
+};
+
+const gone = {
+  code: "chat-deleted",
+  message: "The chat was deleted while this request was under way. Begin another one.",
 };
 
 const used = {
