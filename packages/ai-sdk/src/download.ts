@@ -8,10 +8,10 @@
  */
 
 import { DurableError, type RetryOptions } from "@durable/core";
+import { stepName } from "@durable/core/clients";
 import { assertOptions, fingerprint } from "@durable/core/storage";
 import { final, keptError, restoredError } from "./errors.ts";
 import { recorderOf } from "./recorder.ts";
-import { stepName } from "./step-name.ts";
 import type { Place } from "./place.ts";
 
 /** Downloads one URL: `createDownload()` of the AI SDK 6 and 7, or a function of your own. */

@@ -10,7 +10,7 @@
  */
 
 import { DurableError, FatalError } from "@durable/core";
-import { plain } from "./plain-data.ts";
+import { plain } from "@durable/core/clients";
 
 type Fields = Error & Record<PropertyKey, unknown>;
 

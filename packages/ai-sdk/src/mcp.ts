@@ -10,12 +10,11 @@
  */
 
 import type { RetryOptions } from "@durable/core";
+import { plain, stepName } from "@durable/core/clients";
 import { assertOptions } from "@durable/core/storage";
 import { keptError, restoredError } from "./errors.ts";
 import { formsOf, toModelOutput, type Forms } from "./mcp-output.ts";
-import { plain } from "./plain-data.ts";
 import { recorderOf } from "./recorder.ts";
-import { stepName } from "./step-name.ts";
 import { durableTools, type ToolOptions } from "./tools.ts";
 import type { Place } from "./place.ts";
 

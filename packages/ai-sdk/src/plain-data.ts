@@ -2,8 +2,6 @@
 
 import { fingerprint } from "@durable/core/storage";
 
-export { plain } from "@durable/core/clients";
-
 /** Bytes are hashed by themselves; otherwise an image would be hashed as base64 text. */
 export function byDigest(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) {

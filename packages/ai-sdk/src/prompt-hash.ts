@@ -9,8 +9,9 @@
  * Proven in test/long-chat.test.ts.
  */
 
+import { plain } from "@durable/core/clients";
 import { fingerprint } from "@durable/core/storage";
-import { byDigest, plain } from "./plain-data.ts";
+import { byDigest } from "./plain-data.ts";
 
 interface Said {
   readonly message: unknown;

@@ -10,6 +10,7 @@
  */
 
 import type { StepInfo } from "@durable/core";
+import { plain } from "@durable/core/clients";
 import {
   fingerprint,
   type Asking,
@@ -18,7 +19,6 @@ import {
   type PromptSettings,
 } from "@durable/core/storage";
 import type { Call } from "./call.ts";
-import { plain } from "./plain-data.ts";
 import { promptHashes } from "./prompt-hash.ts";
 import { asked } from "./question.ts";
 

@@ -8,8 +8,9 @@
  * Proven in test/changes.test.ts.
  */
 
+import { plain } from "@durable/core/clients";
 import { fingerprint } from "@durable/core/storage";
-import { byDigest, plain } from "./plain-data.ts";
+import { byDigest } from "./plain-data.ts";
 import type { ModelId, Params } from "./params.ts";
 import { promptHash } from "./prompt-hash.ts";
 

@@ -1,6 +1,6 @@
 /** The recorded part of a provider's result. Proven in test/troubles.test.ts. */
 
-import { plain } from "./plain-data.ts";
+import { plain } from "@durable/core/clients";
 import type { ModelId } from "./call.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -11,6 +11,7 @@
  */
 
 import type { StepInfo } from "@durable/core";
+import { plain } from "@durable/core/clients";
 import { abortAgain, orAborted } from "./abort.ts";
 import { Attempts } from "./attempts.ts";
 import { anySignal, type Call, type ModelId } from "./call.ts";
@@ -19,7 +20,6 @@ import { abortOf, callFailure, final, keptError, restoredError, shownError } fro
 import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
 import { recordedQuestion } from "./on-change.ts";
-import { plain } from "./plain-data.ts";
 import { keepPrompt } from "./prompt.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";

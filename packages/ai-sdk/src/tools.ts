@@ -23,13 +23,13 @@ import {
   askApproval,
   type ApprovalCall,
   type ApprovalOptions,
+  plain,
+  stepName,
 } from "@durable/core/clients";
 import { anySignal } from "./call.ts";
 import { abortedBy, abortOf } from "./errors.ts";
 import { isJournal, placeNow, placed, type Place } from "./place.ts";
 import { recorderOf } from "./recorder.ts";
-import { stepName } from "./step-name.ts";
-import { plain } from "./plain-data.ts";
 import { warnOfDrawnIds, warnOfUnrecorded } from "./traps.ts";
 
 /** Options of one tool of `durableTools`. */

@@ -1,4 +1,5 @@
 import { Journal, MemoryStorage, type Context } from "@durable/core";
+import { stepName } from "@durable/core/clients";
 import {
   generateImage,
   generateText,
@@ -11,7 +12,6 @@ import type * as ai5 from "ai-5";
 import type * as ai6 from "ai-6";
 import { describe, expect, test } from "vitest";
 import { durableMiddleware, durableModel, type ModelOptions } from "../src/index.ts";
-import { stepName } from "../src/step-name.ts";
 import { asked, fakeModel } from "./support/fake-model.ts";
 import { Lab } from "./support/lab.ts";
 import { Provider } from "./support/provider.ts";

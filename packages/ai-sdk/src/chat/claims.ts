@@ -13,9 +13,9 @@
  * Proven in test/chat-claims.test.ts.
  */
 
+import { stepName } from "@durable/core/clients";
 import type { Entry } from "@durable/core/types";
 import { fingerprint } from "@durable/core/storage";
-import { stepName } from "../step-name.ts";
 import type { Part } from "../chunks.ts";
 import { isTool } from "./assembled.ts";
 import type { ChatInput, Message } from "./asked.ts";
