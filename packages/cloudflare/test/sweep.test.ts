@@ -1,7 +1,7 @@
 import { createApp, durable } from "@durable/core";
 import { MemoryBucket, RemoteStorage, type Bucket } from "@durable/core/remote";
 import { virtualWorld } from "@durable/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { createBudget, createConsumer, r2Bucket, type RunMessage } from "../src/index.ts";
 
 const secret = "a secret for tests, of no worth";
@@ -84,9 +84,20 @@ function stage() {
     for (const id of ids) await world.run(app.advance(id));
     for (const key of keys) await bucket.create(key, "");
   };
+  /** Runs that other drivers hold for an hour. */
+  const hold = async (count: number): Promise<void> => {
+    const storage = new RemoteStorage(bucket, { world });
+    const [now, base] = [world.now(), { workflow: "quick", status: "running", wakeAt: 0, steps: 0 } as const];
+    for (let n = 0; n < count; n++) {
+      const [runId, times] = [`held${n}`, { createdAt: now - n, updatedAt: now, dueSince: now }];
+      const head = { ...base, ...times, runId, locator: runId, label: null, parent: null, ancestors: [] };
+      const lease = { owner: "another", ttlMs: 60 * minute };
+      await world.run(storage.append({ locator: runId, position: 0, batch: runId, head, lease }));
+    }
+  };
   const indexed = async (): Promise<number> =>
     (await bucket.list({ prefix: "index/running/", limit: 2_000 })).keys.length;
-  return { world, bucket, app, slow, quick, queued, requests, invoke, sweep, record, leave, indexed };
+  return { world, bucket, app, slow, quick, queued, requests, invoke, sweep, record, leave, hold, indexed };
 }
 
 describe("a sweep of at most 50 requests", () => {
@@ -126,6 +137,22 @@ describe("a sweep of at most 50 requests", () => {
     },
     120_000,
   );
+
+  const held = inject("full") ? 10_000 : 1_500;
+  test(`finds 60 due runs beside ${held} that are driven: a list for a thousand of those, and no read`, async () => {
+    const { world, sweep, record, hold, requests } = stage();
+    await hold(held);
+    await world.advance(minute);
+    requests.length = 0;
+    expect(await sweep()).toEqual([]);
+    // Besides the markers: timers, schedules, pauses, the layout.
+    expect(requests).toHaveLength(1);
+    expect(requests[0]).toBeLessThanOrEqual(held / 1_000 + 6);
+    const ids = await record(60, "due");
+    await world.advance(minute);
+    expect((await sweep()).toSorted()).toEqual(ids.toSorted());
+    expect(Math.max(...requests)).toBeLessThanOrEqual(most);
+  }, 300_000);
 
   test("sends no message again for a run that waits in the queue, until it was quiet for minutes", async () => {
     const { world, sweep, record } = stage();

@@ -22,11 +22,11 @@ import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/typ
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { listRuns, type ListedRun } from "./runs/list.ts";
+import { listRuns, type ListedRun, type RunQuery } from "./runs/list.ts";
 import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
 import { type PauseOptions, reasonIn } from "./runs/steer.ts";
-import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
+import type { ListPage, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow, Workflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -125,7 +125,7 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
    * Runs of the storage, newest first; with `waiting`, those whose waits expire first.
    * @example const { runs, next } = await app.list({ status: "failed", limit: 20 });
    */
-  list(query?: ListQuery): Promise<ListPage<ListedRun>>;
+  list(query?: RunQuery): Promise<ListPage<ListedRun>>;
   /** Ends a run and all its children, like `run.cancel`. */
   cancel(runId: string, options?: CancelOptions): Promise<Outcome<unknown>>;
   /**

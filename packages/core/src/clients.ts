@@ -20,5 +20,6 @@ export {
   type LiveRules,
 } from "./clients/live.ts";
 export { plain, stepName, tokensIn } from "./clients/names.ts";
+export { isOfEval, variantOf, type EvalVariant } from "./engine/evals.ts";
 export { placed } from "./clients/place.ts";
 export { metered, usageIn, usageOfCounts, type Counted } from "./clients/usage.ts";

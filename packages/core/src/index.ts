@@ -18,7 +18,7 @@ export type { ForkOptions } from "./runs/fork.ts";
 export type { StreamEvent } from "./runs/reader.ts";
 export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 export type { RunStateName } from "./journal/run-state.ts";
-export type { ListedRun } from "./runs/list.ts";
+export type { ListedRun, RunQuery } from "./runs/list.ts";
 export type { ResumeResult, ResumeStatus } from "./runs/resume.ts";
 export type { SendResult } from "./runs/send.ts";
 export type { StepInfo } from "./engine/calls/info.ts";

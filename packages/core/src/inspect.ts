@@ -11,12 +11,16 @@ import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { openNote } from "./journal/envelope.ts";
+import { locatorOfTrace } from "./inspect/trace.ts";
 import { isDeadline, locatorOf } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/outcome.ts";
 import type { RunStateName } from "./journal/run-state.ts";
 import { beyondEnd, noted } from "./ports/storage-kit.ts";
-import type { BlockedNote, ReadReply, Storage } from "./ports/storage.ts";
+import type { BlockedNote, ReadReply, RunDuring, Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/replay.ts";
+import { costsIn, type Costs, type CostsOptions } from "./inspect/costs.ts";
+import { quotaUseOf, type QuotaUse } from "./inspect/limit-use.ts";
+import { failedIn, type Pulse, type PulseOptions, pulseIn } from "./inspect/pulse.ts";
 import { hostOf } from "./runs/host.ts";
 import { headState, listedRun, type ListedRun } from "./runs/list.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
@@ -32,7 +36,17 @@ export type { EditedCalls } from "./runs/reader.ts";
 export type { Doing } from "./runs/under-way.ts";
 export { listedFacts } from "./runs/list.ts";
 export { promptOf, promptsIn, type PromptChange, type PromptView } from "./inspect/prompt.ts";
+export { exampleIn, exampleNote, exampleScore, scoresIn } from "./inspect/scores.ts";
+export type { Example, ScoreView } from "./inspect/scores.ts";
 export { spendOf, type Spend, type Spending, type SpendOptions, type SpendRow } from "./inspect/spend.ts";
+export {
+  failureGroups,
+  type FailureGroup,
+  type Pulse,
+  type PulseOptions,
+  type PulseSum,
+} from "./inspect/pulse.ts";
+export type { Costs, CostRow, CostsOptions, CostSum } from "./inspect/costs.ts";
 export type { Prices } from "./values/usage.ts";
 export {
   costIn,
@@ -47,6 +61,9 @@ export {
   type SearchField,
   type SearchTerms,
 } from "./inspect/search.ts";
+export { suggestSearch, type SearchSuggestions } from "./inspect/suggest.ts";
+export { childSums, type ChildSum, type ChildSumsOptions } from "./inspect/below.ts";
+export { derivedId, traceOf, traceOfSeed } from "./inspect/trace.ts";
 export { costText, countText, secondsText } from "./inspect/figures.ts";
 export { answerText, partsOfChunk } from "./inspect/answer.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
@@ -61,6 +78,7 @@ export {
   locatorOf,
   type WaitView,
   type RetryView,
+  type LossView,
   type RunTotals,
   type RunView,
   type UndoingView,
@@ -76,8 +94,15 @@ export {
   type RowView,
 } from "./inspect/view.ts";
 
-export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./worker/fleet.ts";
-export { limitUse, type LimitUse, type WindowUse } from "./inspect/limit-use.ts";
+export {
+  fleetOf,
+  type Fleet,
+  type FleetOptions,
+  type StoppedWorker,
+  type WorkerInfo,
+  type WorkflowLoad,
+} from "./worker/fleet.ts";
+export { limitUse, type LimitUse, type QuotaUse, type WindowUse } from "./inspect/limit-use.ts";
 
 /** What a replay of a run against the present code showed. */
 export interface Replayed {
@@ -198,6 +223,41 @@ export async function blockedNote(app: App, runId: string): Promise<BlockedNote 
   return blocked === undefined ? null : openNote(blocked, locatorOf(runId), cipher ?? null);
 }
 
+/** How much of each limit of the quotas of an app is used now. */
+export async function quotaUse(app: App): Promise<readonly QuotaUse[]> {
+  const { quotas } = hostOf(app);
+  return quotaUseOf(await storageOf(app), quotas);
+}
+
+/** The pulse of the runs of an app; `null` where its storage cannot find the runs of a time. */
+export async function pulseOf(app: App, options: PulseOptions): Promise<Pulse | null> {
+  const host = hostOf(app);
+  return pulseIn(await host.storage(), { ...options, prices: options.prices ?? host.options.prices });
+}
+
+/** The runs of an app that failed in a time, the newest first; `null` where its storage cannot find the runs of a time. */
+export async function failedDuring(
+  app: App,
+  time: Pick<PulseOptions, "since" | "until">,
+): Promise<readonly RunDuring[] | null> {
+  return failedIn(await hostOf(app).storage(), time);
+}
+
+/** Sums of the cost of some days; `null` where the storage of the app cannot find the runs of a time. */
+export async function costsOf(app: App, options: CostsOptions): Promise<Costs | null> {
+  const host = hostOf(app);
+  return costsIn(await host.storage(), { ...options, prices: options.prices ?? host.options.prices });
+}
+
+/** The budgets that the workflows of an app have per run. */
+export function budgetsOf(app: App): readonly { readonly workflow: string; readonly most: number }[] {
+  const { find } = hostOf(app);
+  return app.workflows.flatMap((workflow) => {
+    const { most } = find(workflow)?.budget ?? {};
+    return most === undefined ? [] : [{ workflow, most }];
+  });
+}
+
 /** The storage of an app. */
 export function storageOf(app: App): Promise<Storage> {
   return hostOf(app).storage();
@@ -213,10 +273,20 @@ export async function stateIn(app: App, { head, blocked, driven }: ReadReply): P
 }
 
 /** Runs as lists show them, read one by one; those that are unknown, or cannot be read, are left out. */
-export async function listedRuns(app: App, runIds: readonly string[]): Promise<ListedRun[]> {
+export function listedRuns(app: App, runIds: readonly string[]): Promise<ListedRun[]> {
+  return listedAt(app, runIds.map(locatorOf));
+}
+
+/** The run of a trace, as lists show it: none for any other text, or where the run is unknown. */
+export function listedOfTrace(app: App, traceId: string): Promise<ListedRun[]> {
+  const locator = locatorOfTrace(traceId);
+  return listedAt(app, locator === null ? [] : [locator]);
+}
+
+async function listedAt(app: App, locators: readonly string[]): Promise<ListedRun[]> {
   const { storage, cipher } = await hostOf(app).journals();
-  const heads = runIds.map(async (runId): Promise<ListedRun[]> => {
-    const { head, blocked, driven, deleted } = await storage.read(locatorOf(runId), beyondEnd);
+  const heads = locators.map(async (locator): Promise<ListedRun[]> => {
+    const { head, blocked, driven, deleted } = await storage.read(locator, beyondEnd);
     if (head === undefined || deleted === true) return [];
     const seen = { ...noted(head, blocked ?? null), ...(driven !== undefined && { driven }) };
     return [await listedRun(hostOf(app), seen, cipher)];

@@ -41,6 +41,7 @@ import {
   type RetryRunOptions,
   type UnpauseOptions,
 } from "./runs/steer.ts";
+import { scoreRun, type Scores } from "./runs/score.ts";
 import { send, type SendOptions, type SendResult } from "./runs/send.ts";
 import type { SchemaInput } from "./values/schema.ts";
 
@@ -171,6 +172,15 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
     options: SendOptions = {},
   ): Promise<SendResult> {
     return send(this.#host, this.id, { topic, payload, options });
+  }
+
+  /**
+   * Records what a person or a check thinks of the run, also after its end: lists, searches and evals have it. The last score of a
+   * name counts, and `null` removes it. Returns all scores of the run. The note is encrypted where values are; the score is not.
+   * @example await run.score("helpful", 0, "It promises a refund that we do not give.");
+   */
+  async score(name: string, value: number | boolean | null, note?: string): Promise<Scores> {
+    return this.#on(() => scoreRun(this.#host, this.id, { name, value, note }));
   }
 
   /**

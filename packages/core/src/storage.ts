@@ -3,6 +3,19 @@
 import * as platform from "#default-storage";
 
 export { expectApp } from "./app.ts";
+export {
+  forkForEval,
+  runEval,
+  evalId,
+  codeFor,
+  originalOf,
+  type EvalOriginal,
+  type EvalForkEnd,
+  type EvalForkOf,
+  type EvalRunOf,
+} from "./runs/eval-forks.ts";
+export { ArchiveStorage, plainRun, type ArchivedRun } from "./copy/archive.ts";
+export type { EvalVariant, Stub } from "./engine/evals.ts";
 export type { ByContent, Unclaimed } from "./engine/definition.ts";
 export { nextAttemptAt, retryPolicy, type RetryPolicy } from "./engine/calls/retry.ts";
 export { permitIn, type Rests } from "./engine/calls/info.ts";
@@ -13,10 +26,13 @@ export type {
   AppendRequest,
   BlockedNote,
   ClaimRequest,
+  DuringQuery,
   Lease,
   NamedBlob,
   ReadReply,
+  RunDuring,
   RunFlow,
+  RunTally,
   SlotLimits,
   SlotUse,
   StorageLimits,
@@ -54,6 +70,7 @@ export {
   marksText,
   readMarks,
   waitsUntil,
+  duringOf,
   endStatuses,
   hasEnded,
   endedBefore,

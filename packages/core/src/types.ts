@@ -23,6 +23,7 @@ export type { RecordedStream } from "./standalone/stream.ts";
 export type { PauseOptions, RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { CancelOptions } from "./runs/tree.ts";
 export type { ResumeOptions } from "./runs/resume.ts";
+export type { Scores } from "./runs/score.ts";
 export type { SendOptions, SendStatus } from "./runs/send.ts";
 export type { Cancelling, OnCancelOptions, Compensate, CompensateInfo } from "./engine/calls/cleanup.ts";
 export type { UsageRow } from "./values/usage.ts";

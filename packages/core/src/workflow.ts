@@ -20,8 +20,8 @@ import { assertRunOf, openRun } from "./runs/lookup.ts";
 import { forkOf, Run, runToStop, start, type RunOptions, type StartOptions } from "./run.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
-import type { ListPage, ListQuery } from "./ports/storage.ts";
-import { listRuns, type ListedRun } from "./runs/list.ts";
+import type { ListPage } from "./ports/storage.ts";
+import { listRuns, type ListedRun, type RunQuery } from "./runs/list.ts";
 
 /**
  * Options of `durable()`: a version, and defaults for runs and steps. Options of `HostOptions` make an app of the workflow's
@@ -86,7 +86,7 @@ export interface Workflow<
   /** A handle on a run. Reads nothing, so the run may be missing. */
   get(runId: string): Run<Output, Input, M>;
   /** Runs of this workflow, newest first. */
-  list(query?: Omit<ListQuery, "workflow">): Promise<ListPage<ListedRun>>;
+  list(query?: Omit<RunQuery, "workflow">): Promise<ListPage<ListedRun>>;
   /** Ends a run and all its children, like `run.cancel`. Rejects if the run belongs to another workflow. */
   cancel(runId: string, options?: CancelOptions): Promise<Outcome<Output>>;
   /**

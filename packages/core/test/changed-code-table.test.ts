@@ -63,7 +63,7 @@ describe("every tool says what the engine then does", () => {
 /** What `durable doctor` says of the code on disk. */
 async function doctorOf({ storage, world }: Lab, app: App): Promise<string | undefined> {
   const session = { app, storage, place: null, label: "", appFile: "app.ts", prices: undefined };
-  const findings = await world.run(checkRuns(session as unknown as Session, world.now()));
+  const findings = await world.run(checkRuns(session as unknown as Session, world.now(), String));
   return findings.find(({ check }) => check === "diverged")?.level;
 }
 

@@ -40,7 +40,7 @@ test.each([
     await worker.stop();
     if ("close" in storage) await storage.close();
   });
-  expect(await fleetOf(app)).toEqual({ workers: [], load: [], more: false });
+  expect(await fleetOf(app)).toEqual({ workers: [], stopped: [], load: [], more: false });
   const other = createApp({ storage, secret, workflows: [] });
   await app.pause("idle", { reason: "a bug" });
   const nameless = createWorker(other, {});
@@ -60,7 +60,10 @@ test.each([
   await app.get("s").result();
   await nameless.stop();
   await worker.stop();
-  expect((await fleetOf(app)).workers).toEqual([]);
+  const { workers, stopped } = await fleetOf(app);
+  expect(workers).toEqual([]);
+  // It had a name, and is told of.
+  expect(stopped).toEqual([{ name: "mail-1", since: info?.since, stoppedAt: expect.any(Number) }]);
 });
 
 test("runs that are due and have no driver are counted, with the time of the first", async () => {

@@ -12,7 +12,16 @@
 
 import type { Socket } from "node:net";
 import { DurableError } from "@durable/core";
-import type { ClientBase, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from "pg";
+import type {
+  ClientBase,
+  ClientConfig,
+  Pool,
+  PoolClient,
+  PoolConfig,
+  QueryConfig,
+  QueryResult,
+  QueryResultRow,
+} from "pg";
 import { stateOf } from "./errors.ts";
 
 /** The part of the limit after which the server ends a statement. */
@@ -37,7 +46,11 @@ export class Connections {
   #silences = 0;
   /** How many silences there had been when a connection was opened. One that is unknown was there before this object. */
   readonly #openedAt = new WeakMap<PoolClient, number>();
-  readonly #learn = (client: PoolClient): void => void this.#openedAt.set(client, this.#silences);
+  readonly #learn = (client: PoolClient): void => {
+    this.#openedAt.set(client, this.#silences);
+    // Its backend may end in the moment in which it is handed out, before anything else listens.
+    client.on("error", ignore);
+  };
 
   constructor(place: Place) {
     this.#place = place;
@@ -123,6 +136,11 @@ function silent(place: string, timeoutMs: number): DurableError {
     "storage-busy",
     `The journals in ${place} cannot be used: there was no reply within ${timeoutMs} ms, so the connection was closed, and whether the last write landed is unknown.`,
   );
+}
+
+/** How another connection like those of a pool is opened. Its password is not enumerable, so that it does not show up in logs. */
+export function configOf(options: ClientConfig): ClientConfig {
+  return { ...options, ...(options.password !== undefined && { password: options.password }) };
 }
 
 /** Closes a connection without a word to the server, because one that is silent would not reply to it. */

@@ -9,7 +9,9 @@ import { isDead, thisProcess } from "@durable/core/storage";
 import type { Database } from "./database.ts";
 import { driversText, orphansText } from "./sql/due.ts";
 
-const lookEveryMs = 200;
+const lookEveryMs = 1_000;
+/** Processes that are kept of those that said so themselves, until the database is asked. */
+const mostSeen = 100;
 
 /** Names of processes on this host begin with this; the two last parts are the process id and its start. */
 const host = `${thisProcess.split("|").slice(0, -2).join("|")}|`;
@@ -25,6 +27,19 @@ export class Drivers {
 
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  /**
+   * The processes that are known to be dead, for a claim. It waits for a query only when a driver has died, or when none was sent
+   * yet. A worker that waits for runs asks in any case.
+   */
+  async forClaim(): Promise<readonly string[]> {
+    const mustWait = this.#looked === -Infinity;
+    const look = this.#look();
+    if (mustWait) await look;
+    // A failure is that of the claim, too.
+    else look.catch(() => {});
+    return this.#dead;
   }
 
   /** Asks for due runs, with the processes that are known to be dead; for anything else, without them. */
@@ -43,6 +58,12 @@ export class Drivers {
       now,
     ]);
     return row?.found === true;
+  }
+
+  /** A process has taken runs. */
+  saw(process: string): void {
+    if (process.startsWith(host) && process !== thisProcess && !this.#alive.includes(process))
+      this.#alive = [...this.#alive.slice(-mostSeen), process];
   }
 
   /** True when a driver that was alive is dead now. It asks this host only, and not the database. */

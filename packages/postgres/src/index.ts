@@ -1,2 +1,2 @@
 export { PostgresStorage } from "./storage.ts";
-export type { MigrateOptions, PostgresOptions, PostgresPool } from "./options.ts";
+export type { MigrateOptions, Migration, PostgresOptions, PostgresPool } from "./options.ts";

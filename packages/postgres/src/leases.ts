@@ -6,6 +6,7 @@ import type { Database } from "./database.ts";
 import type { Drivers } from "./drivers.ts";
 import { Groups } from "./groups.ts";
 import { slotColumns } from "./limits.ts";
+import type { Notice } from "./notices.ts";
 import { noteOf } from "./rows.ts";
 import { put, take } from "./text.ts";
 
@@ -23,22 +24,24 @@ interface LeaseRow {
   readonly note: string | null;
   readonly held_by: string | null;
   readonly workflow_of: string | null;
-  readonly due_from: number | null;
+  /** In how many milliseconds the run is due; `null` when it is not. */
+  readonly due_in: number | null;
+  readonly took_over?: boolean | null;
   /** No slot is free. */
   readonly is_full?: boolean;
 }
 
-type ReleaseRow = Pick<LeaseRow, "item" | "workflow_of" | "due_from">;
+type ReleaseRow = Pick<LeaseRow, "item" | "workflow_of" | "due_in">;
 
 export class Leases {
   readonly #database: Database;
   readonly #drivers: Drivers;
-  /** Called when a run of a workflow may be due again. */
-  readonly #freed: (workflow: string) => void;
+  /** Called when a run is due again. */
+  readonly #freed: (notice: Notice) => void;
   readonly #leases: Groups<LeaseCall, LeaseRow | null>;
   readonly #releases: Groups<LeaseCall, ReleaseRow | null>;
 
-  constructor(database: Database, drivers: Drivers, freed: (workflow: string) => void) {
+  constructor(database: Database, drivers: Drivers, freed: (notice: Notice) => void) {
     this.#database = database;
     this.#drivers = drivers;
     this.#freed = freed;
@@ -61,18 +64,19 @@ export class Leases {
     }
     if (row?.is_full === true) return { starts: 0, length: row.length_now, full: true };
     if (row === null || row.starts_now === null) return null;
-    this.#tell(row);
+    this.#tell(locator, row);
     const { starts_now: starts, length_now: length, note } = row;
-    return { starts, length, ...(note !== null && { blocked: noteOf(note) }) };
+    const tookOver = row.took_over === true;
+    return { starts, length, ...(tookOver && { tookOver }), ...(note !== null && { blocked: noteOf(note) }) };
   }
 
   async release(locator: string, owner: string, ms: number): Promise<void> {
     const row = await this.#releases.add({ locator, owner, ms });
-    if (row !== null && ms <= 0) this.#tell(row);
+    if (row !== null && ms <= 0) this.#tell(locator, row);
   }
 
-  #tell({ workflow_of: workflow, due_from: dueFrom }: ReleaseRow): void {
-    if (workflow !== null && dueFrom !== null) this.#freed(take(workflow));
+  #tell(locator: string, { workflow_of: workflow, due_in: dueMs }: ReleaseRow): void {
+    if (workflow !== null && dueMs !== null) this.#freed([locator, 0, take(workflow), dueMs]);
   }
 
   async #lease(calls: readonly LeaseCall[], dead: readonly string[]): Promise<(LeaseRow | null)[]> {

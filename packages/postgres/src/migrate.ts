@@ -7,6 +7,8 @@
  * migrate.2. The version changes in the same transaction, so a process that is killed half-way leaves nothing behind.
  * migrate.3. A schema of a newer version of the library, of one before the first release, or of another program is refused
  *     and not changed.
+ * migrate.2b. An online step (online.ts) is for tables in use: it takes its locks for a moment, goes on where it was
+ *     interrupted, and records its version when all of it is done.
  * migrate.4. A step never changes a function that a released version calls: it adds one with another number.
  * migrate.5. Rights are granted in the same transaction, also when there is no step left, so that no table lacks them.
  */
@@ -22,19 +24,23 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { limitFunctions } from "./sql/limits.ts";
 import { grants } from "./sql/grants.ts";
+import { alone, doOnline, type OnlineStep, type Patience } from "./online.ts";
 import { readFunctions } from "./sql/read.ts";
 import { purgeFunctions } from "./sql/retention.ts";
 import { spentSums } from "./sql/spent.ts";
 import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 import { tagFunctions } from "./sql/tags.ts";
+import type { Migration } from "./options.ts";
 
-export type Step = (schema: string) => string;
+/** A step in one transaction, or one for tables that are in use. */
+export type Step = ((schema: string) => string) | OnlineStep;
+type Text = (schema: string) => string;
 
 /** The version that the first step makes. Those before it were never released. */
 const firstVersion = 8;
 
-const parts: readonly Step[] = [
+const parts: readonly Text[] = [
   tables,
   tagFunctions,
   appendFunctions,
@@ -53,7 +59,10 @@ export const steps: readonly Step[] = [(schema) => parts.map((text) => text(sche
 /** The version of a schema that has all steps. */
 export const versionOf = (all: readonly Step[]): number => firstVersion - 1 + all.length;
 
-type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate" | "timeoutMs">;
+type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate" | "timeoutMs"> & {
+  /** Of online steps; for tests. */
+  readonly patience?: Patience;
+};
 
 /** Sends a statement: on any connection and with a time limit, or on that of the migration. */
 type Ask = <Row extends QueryResultRow>(text: string, values?: unknown[]) => Promise<QueryResult<Row>>;
@@ -79,11 +88,44 @@ export async function migrate(
   for (let tries = 1; ; tries++) {
     try {
       await migrateOnce(place, all, grantTo);
-      return { isAsync };
+      break;
     } catch (error) {
       if (!wasMade(error) || tries >= migrateTries) throw named(error, place.place);
     }
   }
+  return { isAsync };
+}
+
+/** Reads what there is to do, and changes nothing. */
+export async function planMigration(
+  place: Place,
+  all: readonly Step[] = steps,
+  grantTo: readonly string[] = [],
+): Promise<Migration> {
+  const connections = new Connections(place);
+  const ask: Ask = (text, values) => connections.query({ text, ...(values && { values }) });
+  const { version } = await stateOfSchema(ask, place, all).finally(() => connections.close());
+  const { quoted } = place;
+  const statements = [
+    ...(version === 0 ? [`CREATE SCHEMA IF NOT EXISTS ${quoted};`] : []),
+    ...all.slice(stepsDone(version)).flatMap((step) => textsOf(step, quoted)),
+    ...grantTo.map((role) => grants(quoted, role)),
+  ];
+  return { from: version, to: versionOf(all), statements };
+}
+
+function textsOf(step: Step, schema: string): string[] {
+  if (typeof step === "function") return [step(schema)];
+  const { change, fill, indexes = {} } = step;
+  const built = Object.entries(indexes).map(
+    ([name, text]) => `CREATE INDEX CONCURRENTLY ${name} ${text(schema)};`,
+  );
+  return [change(schema), ...(fill === undefined ? [] : [fill(schema)]), ...built];
+}
+
+/** How many steps tables of a version have behind them. */
+function stepsDone(version: number): number {
+  return Math.max(0, version - firstVersion + 1);
 }
 
 /** More than once means that the tables were removed again in between. */
@@ -121,6 +163,9 @@ async function migrateWith(
 ): Promise<void> {
   const { schema, quoted } = place;
   const ask: Ask = (text, values) => client.query(text, values);
+  const before = (await stateOfSchema(ask, place, all)).version;
+  const online = before > 0 && all.slice(stepsDone(before)).some((step) => typeof step !== "function");
+  if (online) return migrateOnline(client, place, all, grantTo);
   await client.query("BEGIN");
   // Steps on large tables take their time, and locks are waited for below.
   await client.query("SET LOCAL statement_timeout = 0");
@@ -149,10 +194,36 @@ async function migrateWith(
     await client.query(`CREATE TABLE ${quoted}.durable_version (version int NOT NULL)`);
     await client.query(`INSERT INTO ${quoted}.durable_version VALUES (0)`);
   }
-  for (const step of all.slice(Math.max(0, version - firstVersion + 1))) await client.query(step(quoted));
+  for (const step of all.slice(stepsDone(version)))
+    for (const text of textsOf(step, quoted)) await client.query(offline(text));
   await client.query(`UPDATE ${quoted}.durable_version SET version = ${versionOf(all)}`);
   for (const role of grantTo) await client.query(grants(quoted, role));
   await client.query("COMMIT");
+}
+
+/** Tables that were made in the same transaction are used by no one. */
+function offline(text: string): string {
+  return text.replace("CREATE INDEX CONCURRENTLY", "CREATE INDEX").replaceAll("$1", String(2 ** 30));
+}
+
+/** Each step on its own, and its version when it is done; nothing of it is in one transaction. */
+async function migrateOnline(
+  client: PoolClient,
+  place: Place,
+  all: readonly Step[],
+  grantTo: readonly string[],
+): Promise<void> {
+  const { quoted } = place;
+  await alone(place, async (holder) => {
+    const ask: Ask = (text, values) => holder.query(text, values);
+    const { version } = await stateOfSchema(ask, place, all);
+    for (const step of all.slice(stepsDone(version))) {
+      if (typeof step === "function") await holder.query(step(quoted));
+      else await doOnline(client, place, step, place.patience);
+    }
+    for (const role of grantTo) await client.query(grants(quoted, role));
+    await holder.query(`UPDATE ${quoted}.durable_version SET version = ${versionOf(all)}`);
+  });
 }
 
 /** Read from the tables of the catalog, because a session may still remember results that it got in other ways before. */

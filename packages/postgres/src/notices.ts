@@ -10,15 +10,17 @@
  * notices.4. A connection that was silent since the last beat is asked for a reply. One that gives none in time is replaced.
  */
 
-import { Client, escapeIdentifier, type ClientConfig } from "pg";
-import { closeNow } from "./connections.ts";
+import { Client, escapeIdentifier } from "pg";
+import { closeNow, configOf } from "./connections.ts";
 import type { Database } from "./database.ts";
 
-/** A journal has grown to a length, or a run of a workflow may be due. */
-export type Notice = readonly [locator: string | null, length: number, workflow: string | null];
+/** A journal has grown to a length, or a run of a workflow is due in `dueMs` milliseconds. */
+export type Notice = readonly [locator: string, length: number, workflow: string | null, dueMs: number];
 
 export interface NoticeEvents {
   noticed(notice: Notice): void;
+  /** A process has claimed runs. */
+  taken(locators: readonly string[], process: string): void;
   /** Notifications may have been missed. */
   missed(): void;
 }
@@ -31,7 +33,8 @@ const [shortestPause, longestPause] = [500, 60_000];
 export class Notices {
   readonly #database: Database;
   readonly #events: NoticeEvents;
-  readonly #id = crypto.randomUUID();
+  /** The name of this object in what it sends. A claim sends what it took by itself (`sql/claim.ts`). */
+  readonly id = crypto.randomUUID();
   #waiting: Notice[] = [];
   #sending = false;
   #client: Client | null = null;
@@ -65,7 +68,7 @@ export class Notices {
       const notices = this.#waiting.splice(0);
       try {
         this.sent += 1;
-        await this.#notify(JSON.stringify([this.#id, notices]));
+        await this.#notify(JSON.stringify([this.id, notices]));
       } catch {
         // Other processes find it by polling.
       }
@@ -118,7 +121,7 @@ export class Notices {
     });
     arrived.catch(() => {});
     try {
-      await this.#notify(JSON.stringify([this.#id, "test"]));
+      await this.#notify(JSON.stringify([this.id, "test"]));
       await arrived;
     } finally {
       clearTimeout(timer);
@@ -146,10 +149,12 @@ export class Notices {
       return;
     }
     if (!Array.isArray(read)) return;
-    const [id, notices] = read as [unknown, unknown];
-    if (id === this.#id) return notices === "test" ? this.#heard() : undefined;
-    if (!Array.isArray(notices) || !notices.every(isNotice)) return this.#events.missed();
+    const [id, notices, taken = [], process = ""] = read as unknown[];
+    if (id === this.id) return notices === "test" ? this.#heard() : undefined;
+    if (!isListOf(notices, isNotice) || !isListOf(taken, isText) || !isText(process))
+      return this.#events.missed();
     for (const notice of notices) this.#events.noticed(notice);
+    if (taken.length > 0) this.#events.taken(taken, process);
   }
 
   #lost(client: Client): void {
@@ -182,15 +187,12 @@ export class Notices {
 /** Channels have no permissions: any role of the database may send anything. */
 function isNotice(notice: unknown): notice is Notice {
   if (!Array.isArray(notice)) return false;
-  const [locator, length, workflow] = notice as unknown[];
-  return isTextOrNull(locator) && isTextOrNull(workflow) && Number.isSafeInteger(length);
+  const [locator, length, workflow, dueMs] = notice as unknown[];
+  const isNamed = isText(locator) && (workflow === null || isText(workflow));
+  return isNamed && Number.isSafeInteger(length) && Number.isFinite(dueMs);
 }
 
-function isTextOrNull(value: unknown): boolean {
-  return value === null || typeof value === "string";
-}
+const isText = (value: unknown): value is string => typeof value === "string";
 
-/** The password of a pool is not enumerable, so that it does not show up in logs. */
-function configOf(options: ClientConfig): ClientConfig {
-  return { ...options, ...(options.password !== undefined && { password: options.password }) };
-}
+const isListOf = <T>(list: unknown, isOne: (one: unknown) => one is T): list is readonly T[] =>
+  Array.isArray(list) && list.every(isOne);

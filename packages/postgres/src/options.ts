@@ -26,13 +26,15 @@ export interface PostgresOptions {
    */
   readonly timeout?: Duration | undefined;
   /**
-   * How often a process that waits asks the database although no notification has arrived; 5 s by default. Raise it, with
-   * `idleInterval` of the worker, where an idle database is to sleep.
+   * How often a process that waits asks the database although no notification has arrived; 5 s by default. Without
+   * notifications it is half a second, unless `listen` is false and this is given.
    */
   readonly poll?: Duration | undefined;
   /** False when the tables are made by `PostgresStorage.migrate`, with another role; true by default. */
   readonly migrate?: boolean | undefined;
-  /** False to poll instead of listening for notifications; true by default. Without notifications it polls in any case. */
+  /**
+   * False to poll instead of listening for notifications; true by default. With a long `poll`, an idle database may sleep.
+   */
   readonly listen?: boolean | undefined;
   /**
    * False to prepare no statement under a name; true by default. Behind a pooler that loses the names, the storage
@@ -50,4 +52,15 @@ export interface MigrateOptions {
    * must exist.
    */
   readonly grantTo?: string | readonly string[] | undefined;
+  /** True to change nothing, and to return what would be done. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** What a migration would do. */
+export interface Migration {
+  /** The version of the tables; 0 when there are none. */
+  readonly from: number;
+  readonly to: number;
+  /** The statements, in their order. */
+  readonly statements: readonly string[];
 }

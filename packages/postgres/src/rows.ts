@@ -1,8 +1,9 @@
 /** Rows of the tables, as the port shows them. */
 
 import type { ListQuery, RunHead, RunStatus } from "@durable/core";
-import type { BlockedNote, RunFlow, SearchedRow } from "@durable/core/storage";
-import { dueSinceOf, isDead, damagedHead, noted, readMarks } from "@durable/core/storage";
+import type { BlockedNote, RunDuring, RunFlow, RunTally, SearchedRow } from "@durable/core/storage";
+import { dueSinceOf, duringOf, isDead, damagedHead, noted, readMarks } from "@durable/core/storage";
+import type { TallyRow } from "./sql/tally.ts";
 import { take } from "./text.ts";
 
 /** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */
@@ -86,6 +87,12 @@ export function notedHead(row: RunRow): RunHead {
   }
 }
 
+export function tallyOf(row: TallyRow): RunTally {
+  const { mark, waits, driven, due, wake_at: wakeAt, due_since: dueSince } = row;
+  const named = { workflow: take(row.workflow), status: row.status as RunStatus, runs: Number(row.runs) };
+  return { ...named, ...(mark !== null && { mark }), waits, driven, due, wakeAt, dueSince };
+}
+
 /** What a search for a text reads. */
 export function textsOf({ run_id: runId, label, tags }: RunRow): SearchedRow {
   return { runId: take(runId), label: label === null ? null : take(label), tags };
@@ -106,4 +113,14 @@ export function noteText({ code, message, since, length }: BlockedNote): string 
 export function noteOf(text: string): BlockedNote {
   const [code, message, since, length] = JSON.parse(text) as [string, string, number, number];
   return { code, message, since, length };
+}
+
+/** A run as sums see it. */
+export function rowDuring(row: RunRow): RunDuring[] {
+  try {
+    return [duringOf(headOf(row))];
+  } catch {
+    // Its row is damaged. Lists show it as such.
+    return [];
+  }
 }

@@ -21,6 +21,8 @@ export interface Settings {
   readonly timeoutMs: number;
   /** How often to ask without a sign, while notifications arrive. */
   readonly pollMs: number;
+  /** The same while they do not arrive. */
+  readonly blindPollMs: number;
   readonly migrate: boolean;
   readonly listen: boolean;
   readonly prepare: boolean;
@@ -31,6 +33,7 @@ export function settingsOf(given: string | PostgresOptions): Settings {
   const options: PostgresOptions = typeof given === "string" ? { url: given } : given;
   check(options);
   const schema = options.schema ?? "durable";
+  const pollMs = toMs(options.poll ?? "5s", "poll of PostgresStorage");
   const pool = (options.pool as Pool | undefined) ?? openPool(options);
   return {
     pool,
@@ -40,7 +43,8 @@ export function settingsOf(given: string | PostgresOptions): Settings {
     channel: `${schema}:runs`,
     place: placeOf(pool, schema),
     timeoutMs: timeoutOf(options),
-    pollMs: toMs(options.poll ?? "5s", "poll of PostgresStorage"),
+    pollMs,
+    blindPollMs: options.listen === false && options.poll !== undefined ? pollMs : 500,
     migrate: options.migrate ?? true,
     listen: options.listen ?? true,
     prepare: options.prepare ?? true,
@@ -76,8 +80,9 @@ function timeoutOf({ timeout = "15s" }: PostgresOptions): number {
 /** The roles that a migration grants rights to. */
 export function rolesOf(options: MigrateOptions): readonly string[] {
   const what = "PostgresStorage.migrate";
-  const unknown = Object.keys(options).find((name) => name !== "grantTo");
-  if (unknown !== undefined) refuse(`has no option ${JSON.stringify(unknown)}. Its option is grantTo`, what);
+  const unknown = Object.keys(options).find((name) => name !== "grantTo" && name !== "dryRun");
+  if (unknown !== undefined)
+    refuse(`has no option ${JSON.stringify(unknown)}. Its options are grantTo and dryRun`, what);
   const roles = [options.grantTo ?? []].flat();
   for (const role of roles)
     if (typeof role !== "string" || role === "")

@@ -14,8 +14,11 @@ import type {
   AppendRequest,
   BlockedNote,
   ClaimRequest,
+  DuringQuery,
   Lease,
   ReadReply,
+  RunDuring,
+  RunTally,
   ScheduleStore,
   SlotLimits,
   SpentRow,
@@ -32,26 +35,26 @@ import { DueWaits, type DueRuns } from "./due.ts";
 import { Groups } from "./groups.ts";
 import { Leases } from "./leases.ts";
 import { postgresLimits } from "./limits.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, planMigration } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
-import type { MigrateOptions, PostgresOptions } from "./options.ts";
+import type { MigrateOptions, Migration, PostgresOptions } from "./options.ts";
 import { keepPause, pausesIn } from "./pauses.ts";
+import { deleteRun, deleteRuns } from "./removal.ts";
 import { schedulesIn } from "./schedules.ts";
 import { rolesOf, settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
-import { isDriven, notedHead, noteText, textsOf, timeOf, type RunRow } from "./rows.ts";
+import { isDriven, notedHead, noteText, rowDuring, tallyOf, textsOf, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
+import { duringText } from "./sql/during.ts";
 import { listText, matchesText } from "./sql/list.ts";
 import { takeTurnText } from "./sql/retention.ts";
-import { readSpent, readUsed, spentRow, spentText, usedText, type UsedRow } from "./sql/spent.ts";
+import { readSpent, spentRow } from "./sql/spent.ts";
+import { tallyText, type TallyRow } from "./sql/tally.ts";
 import { put } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
 const flights = 2;
-
-/** How long a worker waits without a sign, when no notifications arrive. */
-const blindPollMs = 500;
 
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
@@ -78,8 +81,7 @@ export class PostgresStorage implements Storage {
     this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
     this.limits = postgresLimits(this.#database);
-    this.#claims = new Claims(this.#database, this.#drivers);
-    this.#leases = new Leases(this.#database, this.#drivers, (workflow) => this.#tellDue(workflow));
+    this.#leases = new Leases(this.#database, this.#drivers, (notice) => this.#tell(notice));
     this.#appends = new Groups({
       send: (requests) => this.#send(requests),
       locatorOf: ({ locator }) => locator,
@@ -91,26 +93,34 @@ export class PostgresStorage implements Storage {
       dueIn: (of) => this.#dueIn(of),
       haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
-      pollMs: () => (this.#notices.live ? settings.pollMs : blindPollMs) * (0.75 + Math.random() / 2),
+      pollMs: () =>
+        (this.#notices.live ? settings.pollMs : settings.blindPollMs) * (0.75 + Math.random() / 2),
     });
     this.#notices = new Notices(this.#database, {
-      noticed: (notice) => this.#noticed(notice),
+      noticed: (notice) => this.#learn(notice, false),
+      taken: (locators, process) => {
+        this.#drivers.saw(process);
+        this.#due.taken(locators);
+      },
       missed: () => {
         this.#watch.recheck();
         this.#due.recheck();
       },
     });
+    this.#claims = new Claims(this.#database, this.#drivers, this.#notices.id, this.#due);
   }
 
   /**
    * Makes or migrates the tables, with a role that may do so. A storage with `migrate: false` needs it. With
-   * `grantTo`, other roles get the rights that a storage needs, and no others.
+   * `grantTo`, other roles get the rights that a storage needs, and no others. With `dryRun`, it only says what it would do.
    */
-  static async migrate(options: string | PostgresOptions, granting: MigrateOptions = {}): Promise<void> {
-    const grantTo = rolesOf(granting);
+  static async migrate(options: string | PostgresOptions, given: MigrateOptions = {}): Promise<Migration> {
+    const grantTo = rolesOf(given);
     const settings = settingsOf(options);
     try {
-      await migrate({ ...settings, migrate: true }, undefined, grantTo);
+      const plan = await planMigration(settings, undefined, grantTo);
+      if (given.dryRun !== true) await migrate({ ...settings, migrate: true }, undefined, grantTo);
+      return plan;
     } finally {
       if (settings.ownsPool) await settings.pool.end();
     }
@@ -140,8 +150,8 @@ export class PostgresStorage implements Storage {
     if (lease) return;
     // The end of a run may leave its slot to another one.
     const workflow = head.wakeAt === null && head.flow?.slot === undefined ? null : head.workflow;
-    if (workflow !== null) this.#due.recheck(workflow);
-    this.#notices.tell([locator, position + 1, workflow]);
+    const dueMs = Math.max(0, (head.wakeAt ?? 0) - (this.#now() ?? Date.now()));
+    this.#tell([locator, position + 1, workflow, dueMs]);
   }
 
   async #send(requests: readonly AppendRequest[]): Promise<(DurableError | null)[]> {
@@ -236,38 +246,31 @@ export class PostgresStorage implements Storage {
     });
   }
 
+  tally(dueAt: number): Promise<readonly RunTally[]> {
+    return this.#database.do(() =>
+      this.#drivers.withDead(true, async (dead) => {
+        const values = [dueAt, this.#now(), dead];
+        return (await this.#database.rows<TallyRow>(tallyText(this.#schema), values)).map(tallyOf);
+      }),
+    );
+  }
+
+  async during(query: DuringQuery): Promise<readonly RunDuring[]> {
+    const { text, values } = duringText(this.#schema, query);
+    const rows = await this.#database.do(() => this.#database.rows<RunRow>(text, [...values]));
+    return rows.flatMap(rowDuring);
+  }
+
   paused(): Promise<readonly WorkflowPause[]> {
     return this.#database.do(() => pausesIn(this.#database));
   }
 
   delete(locator: string): Promise<void> {
-    return this.#database.do(async () => {
-      const text = `SELECT ${this.#schema}.delete($1, $2, $3) AS done`;
-      for (let done = false; !done;) {
-        const [row] = await this.#database.rows<UsedRow>(readUsed(this.#schema), [locator]);
-        const used = row === undefined ? null : usedText(locator, row);
-        const [reply] = await this.#database.rows<{ done: boolean }>(text, [
-          locator,
-          row?.marks ?? null,
-          used,
-        ]);
-        done = reply?.done === true;
-      }
-    });
+    return this.#database.do(() => deleteRun(this.#database, locator));
   }
 
   deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
-    const columns = [
-      heads.map(({ locator }) => locator),
-      heads.map(({ status }) => status),
-      heads.map(({ createdAt }) => createdAt),
-      heads.map(({ updatedAt }) => updatedAt),
-      spentText(heads),
-    ];
-    return this.#database.do(async () => {
-      const text = `SELECT * FROM ${this.#schema}.delete_unchanged($1, $2, $3, $4, $5) AS d (locator)`;
-      return (await this.#database.rows<{ locator: string }>(text, columns)).map(({ locator }) => locator);
-    });
+    return this.#database.do(() => deleteRuns(this.#database, heads));
   }
 
   spent(): Promise<readonly SpentRow[]> {
@@ -351,14 +354,14 @@ export class PostgresStorage implements Storage {
     return this.#database.settings.now?.() ?? null;
   }
 
-  #noticed([locator, length, workflow]: Notice): void {
-    if (locator !== null) this.#watch.grown(locator, length);
-    if (workflow !== null) this.#due.recheck(workflow);
+  #learn([locator, length, workflow, dueMs]: Notice, isOwn: boolean): void {
+    this.#watch.grown(locator, length);
+    if (workflow !== null) this.#due.announced(workflow, locator, dueMs, isOwn);
   }
 
-  #tellDue(workflow: string): void {
-    this.#due.recheck(workflow);
-    this.#notices.tell([null, 0, workflow]);
+  #tell(notice: Notice): void {
+    this.#learn(notice, true);
+    this.#notices.tell(notice);
   }
 }
 

@@ -4,6 +4,8 @@ import { createApp, durable } from "@durable/core";
 import { Pool } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PostgresStorage } from "../src/index.ts";
+import { headOf, request } from "./support/head.ts";
+import { freshSchema } from "./support/open.ts";
 import { startPostgres, type PostgresServer } from "./support/server.ts";
 
 const steps = 400;
@@ -50,6 +52,41 @@ async function drive(count: number, id: string): Promise<number> {
   await sessions.end();
   return appends;
 }
+
+test("a run changes its indexes when it is claimed and ends: its lease and its steps are cheap updates", async () => {
+  const schema = freshSchema();
+  const storage = new PostgresStorage({ pool, schema, listen: false });
+  const head = headOf();
+  const under = { lease: { owner: "a", ttlMs: 30_000 } };
+  await storage.append(request(head, 0, {}));
+  const table = `'${schema}.runs'::regclass`;
+  /** Updates of the transaction that changed an index. */
+  const dear = async (work: Promise<unknown>): Promise<number> => {
+    await work;
+    const { rows } = await pool.query<{ n: string }>(
+      `SELECT pg_stat_get_xact_tuples_updated(${table}) - pg_stat_get_xact_tuples_hot_updated(${table}) AS n`,
+    );
+    return Number(rows[0]?.n);
+  };
+  // The pool has one connection, so that all of it is one transaction.
+  await pool.query("BEGIN");
+  const claim = { workflow: [head.workflow], dueAt: Date.now() + 60_000, limit: 1, quietMs: 5_000 };
+  expect(await dear(storage.claim(claim))).toBe(1);
+  expect(await dear(storage.lease(head.locator, "a", 30_000))).toBe(1);
+  for (const position of [1, 2, 3])
+    expect(await dear(storage.append(request(head, position, under)))).toBe(1);
+  expect(await dear(storage.lease(head.locator, "a", 30_000))).toBe(2);
+  expect(await dear(storage.lease(head.locator, "a", 30_000))).toBe(2);
+  const ended = { ...head, status: "completed", wakeAt: null, dueSince: null } as const;
+  expect(await dear(storage.append(request(ended, 4, { lease: null })))).toBe(3);
+  await pool.query("ROLLBACK");
+  const { rows } = await pool.query("SELECT FROM pg_indexes WHERE schemaname = $1 AND tablename = 'runs'", [
+    schema,
+  ]);
+  expect(rows.length).toBeLessThanOrEqual(20);
+  await storage.close();
+  await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+});
 
 test("a step is one statement, one cheap update of the head, and at most 800 bytes of the log", async () => {
   await drive(50, "warm");

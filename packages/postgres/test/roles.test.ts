@@ -64,7 +64,8 @@ describe("migrate({ grantTo })", () => {
       code: "storage-readonly",
       message: expect.stringContaining("PostgresStorage.migrate(url, { grantTo })"),
     });
-    const grant = (): Promise<void> => PostgresStorage.migrate({ url: ownerUrl, schema }, { grantTo: [app] });
+    const grant = (): Promise<unknown> =>
+      PostgresStorage.migrate({ url: ownerUrl, schema }, { grantTo: [app] });
     await Promise.all([grant(), grant(), grant()]);
     expect((await storage.list()).runs).toEqual([]);
   });
@@ -76,7 +77,7 @@ describe("migrate({ grantTo })", () => {
       message: expect.stringContaining("does not exist; create it first"),
     });
     expect(await sql(`SELECT to_regnamespace('${place.schema}') AS found`)).toEqual([{ found: null }]);
-    const wrong = (options: object): Promise<void> => PostgresStorage.migrate(place, options);
+    const wrong = (options: object): Promise<unknown> => PostgresStorage.migrate(place, options);
     await expect(wrong({ grantTo: "" })).rejects.toMatchObject({ code: "invalid-options" });
     await expect(wrong({ grantto: "x" })).rejects.toThrow(/PostgresStorage.migrate has no option "grantto"/);
   });

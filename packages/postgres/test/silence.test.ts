@@ -26,6 +26,33 @@ const until = async (what: () => boolean): Promise<void> => {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 20));
 };
 
+test("a backend that ends in the moment in which it is ready fails one statement, and not the process", async () => {
+  const message = (type: string, body: Buffer): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(body.length + 4);
+    return Buffer.concat([Buffer.from(type), length, body]);
+  };
+  const ready = [message("R", Buffer.alloc(4)), message("Z", Buffer.from("I"))];
+  const end = message("E", Buffer.from("SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0"));
+  // All in one packet, as a busy client reads it.
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => void socket.end(Buffer.concat([...ready, end])));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const storage = new PostgresStorage({
+    url: `postgres://u:p@127.0.0.1:${port}/d?sslmode=disable`,
+    listen: false,
+    migrate: false,
+  });
+  onTestFinished(async () => {
+    await storage.close();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  await expect(storage.list()).rejects.toMatchObject({ code: "storage-busy" });
+});
+
 describe("connections that go silent", () => {
   test("a statement is given up, all connections of that time are replaced, and the next one works", async () => {
     const { proxy, storage } = await proxied({ timeout: 400, listen: false });
@@ -96,7 +123,7 @@ describe("connections that go silent", () => {
   });
 
   test("the server ends a statement that takes too long, which leaves its outcome known", async () => {
-    const { place, storage } = await proxied({ timeout: 500, listen: false });
+    const { place, storage } = await proxied({ timeout: 3_000, listen: false });
     const head = headOf();
     await storage.append(request(head, 0));
     const blocker = await sharedPool(url).connect();

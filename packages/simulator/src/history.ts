@@ -91,6 +91,8 @@ export class History {
   readonly writeIds = new Set<string>();
   /** Runs whose code has left a rejection behind. */
   readonly strayed = new Set<string>();
+  /** How often an operator has advanced a run that was blocked while it waited for an answer. */
+  readonly readvanced = new Map<string, number>();
   /** Runs that their drivers report as blocked since faults ended. */
   readonly blocked = new Set<string>();
   /** Lives of processes that are over. */

@@ -68,12 +68,18 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
   }
 }
 
+const mostTries = 50;
+
 /** A run that waits for an answer and was blocked by other code stays so until an operator advances it. */
 export function retryBlocked(cluster: Cluster, runId: string): void {
   const { history, network } = cluster;
   if (!network.healed || history.blocked.has(runId)) return;
   // A drive that the code itself began, after a foreign await, may have met the rejection: no caller gets its outcome.
   if (history.strayed.has(runId)) return void history.blocked.add(runId);
+  // So may every drive of code with foreign awaits: after some of them, no other will go on either.
+  const tries = (history.readvanced.get(runId) ?? 0) + 1;
+  history.readvanced.set(runId, tries);
+  if (history.foreign && tries > mostTries) return void history.blocked.add(runId);
   history.meet("a blocked run that was advanced");
   advanceAsOperator(cluster, runId);
 }

@@ -12,6 +12,7 @@ export interface StorageCounts {
   reads: number;
   leases: number;
   releases: number;
+  /** Lists and tallies. */
   lists: number;
   /** Claims of due runs. */
   claims: number;
@@ -32,12 +33,14 @@ export interface StorageCounts {
 }
 
 /** Optional operations that are counted, and under which name. */
-const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops" | "schedules">>> = {
-  note: "notes",
-  claim: "claims",
-  dropChapters: "drops",
-  schedule: "schedules",
-};
+const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops" | "schedules" | "lists">>> =
+  {
+    note: "notes",
+    claim: "claims",
+    list: "lists",
+    dropChapters: "drops",
+    schedule: "schedules",
+  };
 
 const nothing: Readonly<StorageCounts> = {
   appends: 0,

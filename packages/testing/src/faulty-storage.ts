@@ -9,7 +9,7 @@ import type { StorageLimits } from "@durable/core/storage";
 
 /**
  * The operations of a storage that can fail; `read` is also `readChapter`, `delete` is also `deleteUnchanged`,
- * `lease` is also `takeTurn`, `schedule` is any of `schedules`.
+ * `lease` is also `takeTurn`, `list` is also `tally`, `schedule` is any of `schedules`.
  */
 export type Operation =
   | "append"
@@ -165,6 +165,7 @@ export function optionalCalls(
   | "takeTurn"
   | "giveBackSpace"
   | "spent"
+  | "tally"
 > {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
@@ -172,6 +173,7 @@ export function optionalCalls(
   const claim = storage.claim?.bind(storage);
   const deleteUnchanged = storage.deleteUnchanged?.bind(storage);
   const takeTurn = storage.takeTurn?.bind(storage);
+  const tally = storage.tally?.bind(storage);
   const { schedules } = storage;
   return {
     ...(readChapter && {
@@ -188,6 +190,7 @@ export function optionalCalls(
     ...(takeTurn && {
       takeTurn: (name, owner, ttlMs) => perform("lease", () => takeTurn(name, owner, ttlMs)),
     }),
+    ...(tally && { tally: (dueAt) => perform("list", () => tally(dueAt)) }),
     ...(storage.spent && { spent: storage.spent.bind(storage) }),
     ...(storage.giveBackSpace && { giveBackSpace: storage.giveBackSpace.bind(storage) }),
     ...(storage.finds && { finds: true }),

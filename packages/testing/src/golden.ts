@@ -3,11 +3,12 @@
  * deploy whether parked runs could continue with the new code.
  */
 
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { AnyWorkflow, Secret } from "@durable/core";
 import { assertOptions } from "@durable/core/storage";
 import type { Cipher } from "@durable/core/storage";
-import type { GoldenJournal } from "./golden/journal.ts";
+import { isExport, ofExport, type GoldenJournal } from "./golden/journal.ts";
 import { judge } from "./golden/replay.ts";
 import { GoldenError, reportOf, type GoldenReport, type GoldenResult } from "./golden/report.ts";
 
@@ -30,8 +31,8 @@ interface Source {
 
 /**
  * Replays recorded journals against the present code, without running any step. A run that has ended must
- * reach the same end, a parked one the same open waits. `journals` are journals, paths of JSON files, or
- * globs. Throws when one does not replay.
+ * reach the same end, a parked one the same open waits. `journals` are journals, paths of JSON files, globs, or folders that
+ * `durable export --dataset` wrote. Throws when one does not replay.
  */
 export async function replayGolden(
   journals: string | GoldenJournal | readonly (string | GoldenJournal)[],
@@ -53,14 +54,28 @@ export async function replayGolden(
 
 /** A pattern that matches no file is an error, because such a test would check nothing. */
 function files(pattern: string): Source[] {
-  const found = globSync(pattern).toSorted();
+  const found = globSync(pattern).toSorted().flatMap(filesIn);
   if (found.length === 0) throw new Error(`replayGolden found no file for ${JSON.stringify(pattern)}.`);
   return found.map((source) => ({ source, journal: parsed(readFileSync(source, "utf8")) }));
 }
 
+/** The files of a dataset; a path of anything else is itself. */
+function filesIn(path: string): string[] {
+  const manifest = path.endsWith(manifestName) ? path : join(path, manifestName);
+  if (!existsSync(manifest)) return [path];
+  const { examples = [] } = JSON.parse(readFileSync(manifest, "utf8")) as {
+    readonly examples?: readonly { readonly file: string }[];
+  };
+  // Among the files of a glob, the manifest is none of a journal.
+  return manifest === path ? [] : examples.map(({ file }) => join(path, file));
+}
+
+const manifestName = "manifest.json";
+
 function parsed(text: string): GoldenJournal | Error {
   try {
     const json: unknown = JSON.parse(text);
+    if (isExport(json)) return ofExport(json);
     if (typeof json === "object" && json !== null) return json as GoldenJournal;
     return new Error("The file is JSON but not a journal made by recordGolden.");
   } catch (error) {

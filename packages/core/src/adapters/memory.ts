@@ -12,6 +12,8 @@ import { spentOf, sumSpent, type SpentRow } from "../values/usage.ts";
 import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
 import type { ScheduleStore } from "../ports/schedules.ts";
 import type {
+  DuringQuery,
+  RunDuring,
   AppendRequest,
   BlockedNote,
   ClaimRequest,
@@ -20,6 +22,7 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  RunTally,
   SlotLimits,
   Storage,
   StorageLimits,
@@ -55,8 +58,11 @@ import {
   takeTurn,
   type Turn,
   type Kept,
+  keptDuring,
 } from "./memory/kept.ts";
+import { Places } from "./memory/places.ts";
 import { isFull, isLate, memoryLimits, singletonOf } from "./memory/slots.ts";
+import { tallied } from "./memory/tally.ts";
 import { Watchers } from "./memory/watchers.ts";
 
 /** Keeps journals in memory: for tests and demos. */
@@ -85,7 +91,7 @@ export class MemoryStorage implements Storage {
     all: () => this.#runs.values(),
     now: () => this.#now(),
   };
-  #order = 0;
+  readonly #places = new Places();
   #claims = 0;
   /** Changes that place no run. */
   #others = 0;
@@ -149,7 +155,7 @@ export class MemoryStorage implements Storage {
   }
 
   #create(locator: string, head: RunHead): Kept {
-    const run = newlyKept(head, ++this.#order);
+    const run = newlyKept(head, this.#places.take(head.createdAt));
     this.#runs.set(locator, run);
     for (const ancestor of head.ancestors) this.#addReader(ancestor, locator);
     return run;
@@ -278,12 +284,14 @@ export class MemoryStorage implements Storage {
       return Promise.resolve(given);
     }
     if (run.lease?.owner !== owner) run.starts += 1;
+    const tookOver = run.lease !== null && run.lease.owner !== owner;
     run.lease = { owner, until: now + ttlMs };
     run.claimedUntil = 0;
     this.#wanting.place(run);
     const { starts, note } = run;
     run.note = null;
-    return Promise.resolve({ starts: Math.max(starts, 1), length, ...(note !== null && { blocked: note }) });
+    const granted = { starts: Math.max(starts, 1), length, ...(tookOver && { tookOver }) };
+    return Promise.resolve({ ...granted, ...(note !== null && { blocked: note }) });
   }
 
   release(locator: string, owner: string, quietMs = 0): Promise<void> {
@@ -312,6 +320,10 @@ export class MemoryStorage implements Storage {
     return Promise.resolve(this.#spent);
   }
 
+  during(query: DuringQuery): Promise<readonly RunDuring[]> {
+    return Promise.resolve(keptDuring(this.#runs.values(), query));
+  }
+
   takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
     const now = this.#now();
     return Promise.resolve(takeTurn(this.#turns, { name, owner, until: now + ttlMs }, now));
@@ -327,6 +339,7 @@ export class MemoryStorage implements Storage {
       const run = this.#runs.get(candidate);
       if (run?.deleted !== true || this.#readers.has(candidate)) continue;
       this.#runs.delete(candidate);
+      this.#places.leave(run.order);
       for (const name of run.named.keys()) this.#blobs.unname(run, name);
       for (const ancestor of run.head.ancestors) this.#removeReader(ancestor, candidate);
       candidates.push(...run.head.ancestors);
@@ -347,6 +360,10 @@ export class MemoryStorage implements Storage {
 
   revision(): Promise<string> {
     return Promise.resolve(`${this.#wanting.placed} ${this.#others}`);
+  }
+
+  tally(dueAt: number): Promise<readonly RunTally[]> {
+    return Promise.resolve(tallied(this.#runs.values(), dueAt, this.#now()));
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

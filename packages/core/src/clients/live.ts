@@ -191,7 +191,11 @@ export function liveStream<T>(
       if (!isLive) for (const part of parts) words.give(part);
       words.end(isBroken(last) ? { error: last.error } : {});
     },
-    (error: unknown) => words.end({ error: DurableError.is(error, "step-failed") ? error.cause : error }),
+    (error: unknown) => {
+      // A replay has no attempt whose parts were held back.
+      words.drop();
+      words.end({ error: DurableError.is(error, "step-failed") ? error.cause : error });
+    },
   );
   return words.stream as ReadableStream<T> & AsyncIterable<T>;
 }

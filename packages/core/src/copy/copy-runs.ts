@@ -3,8 +3,9 @@
  *
  * copy.1. A run is created after all runs that it reads are complete. Those are copied even if the filter leaves them out
  *     or they were deleted; a deleted one is hidden as soon as a run that reads it is there.
- * copy.2. The appends that create runs are called in the order of the source, the oldest first, so that lists have the same
- *     order. Where the target changes the order of calls that are made together, or refuses one, neighbours change places.
+ * copy.2. The appends that create runs are called in the order of the source, the oldest first, so that runs of one
+ *     millisecond keep theirs in lists. Where the target changes the order of calls that are made together, or refuses one, they change
+ *     places.
  * copy.3. The source does not change, and no run that the target shows under its name is changed in any way but by appends.
  * copy.4. A run that cannot be copied does not stop the others. An error that is not of one run stops the copy, and the next
  *     call continues it.
@@ -38,8 +39,8 @@ export interface CopyOptions {
   /** Stops the copy. The next call continues it. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Runs that are copied at the same time; 8 by default. Each is in memory as a whole. With 1, lists have the
-   * order of the source in every storage; otherwise a few neighbours may change places.
+   * Runs that are copied at the same time; 8 by default. Each is in memory as a whole. With 1, runs that
+   * began in the same millisecond keep their order in lists of every storage; otherwise they may change places.
    */
   readonly concurrency?: number | undefined;
   /**

@@ -18,7 +18,10 @@ import type { Logger } from "../ports/world.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
-export type StepOptions<T = unknown> = Omit<AnyStepOptions, "schema" | "compensate" | "byContent"> & {
+export type StepOptions<T = unknown> = Omit<
+  AnyStepOptions,
+  "schema" | "compensate" | "byContent" | "stub"
+> & {
   /**
    * Undoes the effect of the step when the run fails or is cancelled. The start of the step is recorded first, and what
    * has started is undone in reverse order, whether it has settled or not.

@@ -17,6 +17,7 @@ import type {
 import { checkedBudget, type Budget, type BudgetOptions } from "./budgeting.ts";
 import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
+import { varied, variedBy } from "./evals.ts";
 import { child } from "./calls/child.ts";
 import { onCancel, type OnCancelOptions } from "./calls/cleanup.ts";
 import { spawn, type SpawnOptions } from "./calls/spawn.ts";
@@ -64,6 +65,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
   // The overloads of Context are checked at its interface; inside, values are unknown.
   const context = {
     [budgeted]: (options: number | BudgetOptions) => engine.budgets.add(scope, options),
+    [varied]: variedBy(engine.options.off, engine.journal),
     runId: engine.journal.runId,
     version: parts.version,
     get signal() {

@@ -19,6 +19,7 @@ import type { World } from "../ports/world.ts";
 import { Budgets } from "./budget.ts";
 import { Changes } from "./changes.ts";
 import { Ending } from "./ending.ts";
+import { EffectsOff } from "./evals.ts";
 import { FreshCalls } from "./fresh-calls.ts";
 import { InFlight, Verdicts } from "./verdicts.ts";
 import type { CallEngine } from "./calls/call.ts";
@@ -33,6 +34,7 @@ import {
   type Stop,
   type Undoable,
   abortReason,
+  failure,
   isParked,
   parkOf,
 } from "./stop.ts";
@@ -58,6 +60,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly ending = new Ending(this);
   readonly undoables = new Map<string, Undoable>();
   readonly budgets = new Budgets(this);
+  readonly off: EffectsOff | null;
   readonly unwritten = new Set<() => void>();
   readonly timers: Timers;
   readonly inFlight = new InFlight(() => this.wake());
@@ -67,7 +70,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly #changes = new Changes(this);
   readonly #news: News;
   #given: Driving = { patienceMs: 0 };
-  readonly #fresh = new FreshCalls(this.replay);
+  readonly #fresh = new FreshCalls(this.replay, (call) => this.#begin(call));
   #phase: Phase = { kind: "driving" };
   /** The code is in a turn that the loop gave it, may be running because it got an outcome or has made a call, or is still. */
   #code: "in turn" | "moving" | "still" = "in turn";
@@ -81,6 +84,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.options = options;
     this.journal = options.journal;
     this.world = options.world;
+    this.off = options.off ? new EffectsOff(options.off, this.journal, this.replay) : null;
     this.calls = new CallRegistry(this.journal.runId, this.replay, this.world, !options.lease.owned);
     this.placement = new Placement(this.journal.runId, this.world);
     this.timers = new Timers(this.world, () => this.wake());
@@ -309,6 +313,14 @@ export class Engine implements ReplayEnd, CallEngine {
     if (this.#graceSpent || this.calls.isClosed(settlement.key)) return this.replay.pass();
     // Changed code or a foreign await. The call may still come, and is then answered first.
     this.#graceSpent = await this.#signal.silence(this.world, graceMs);
+  }
+
+  /** A fork of an eval begins nothing that has effects. */
+  #begin(call: Call): void {
+    const judged = this.off?.judge(call, this.world.now()) ?? null;
+    if (judged === null) call.begin();
+    else if (judged instanceof DurableError) this.finish(failure(judged, this.journal.runId));
+    else this.write(judged);
   }
 
   #settle(call: Call, settlement: Settlement): void {

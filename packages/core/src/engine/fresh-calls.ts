@@ -9,13 +9,15 @@ import type { Replay } from "./replay.ts";
 
 export class FreshCalls {
   readonly #replay: Pick<Replay, "record">;
+  readonly #begin: (call: Call) => void;
   /** In the order in which they were made. */
   list: Call[] = [];
   /** The key of the latest registration of a clean-up. */
   registered: string | null = null;
 
-  constructor(replay: Pick<Replay, "record">) {
+  constructor(replay: Pick<Replay, "record">, begin: (call: Call) => void) {
     this.#replay = replay;
+    this.#begin = begin;
   }
 
   /** The code is over: none of its calls begins, and a clean-up that it registered after that is ignored. */
@@ -41,7 +43,7 @@ export class FreshCalls {
     for (let i = 0; i < this.list.length && !isBlocked(); i++) {
       const call = this.list[i] as Call;
       if (holds && beginsWork(call)) held.push(call);
-      else if (!call.scope.closed && this.#replay.record(call.key)?.settled !== true) call.begin();
+      else if (!call.scope.closed && this.#replay.record(call.key)?.settled !== true) this.#begin(call);
     }
     this.list = held;
   }

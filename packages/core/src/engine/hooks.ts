@@ -15,6 +15,8 @@ export interface HookEvent {
    * A text that names this run, or its chapter, and no other; equal in every process. Ids of traces are made from it.
    */
   readonly seed: string;
+  /** The eval that the run is, or that made it. Missing for all other runs. */
+  readonly eval?: string;
   /** When it happened, in milliseconds since the epoch. */
   readonly at: number;
 }
@@ -38,6 +40,8 @@ export interface RunEvent extends HookEvent {
   readonly isNew: boolean;
   /** Since when the run was due; `null` when it was not. */
   readonly dueAt: number | null;
+  /** The driver before did not give the run back: it died, or was silent until its lease ended. Buckets do not know. */
+  readonly takenOver: boolean;
 }
 
 /** Where a drive stopped. `running`: another process goes on. `continued`: the next chapter begins. */

@@ -13,7 +13,7 @@ import type { RunJournal } from "../journal/journal.ts";
 import { isDeleted, isFinal } from "../journal/errors.ts";
 import { sealNote } from "../journal/envelope.ts";
 import type { Cipher } from "../ports/cipher.ts";
-import type { DurableError } from "../values/errors.ts";
+import { DurableError } from "../values/errors.ts";
 import type { AppendRequest, BlockedNote, Lease, SlotLimits, Storage } from "../ports/storage.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
 
@@ -89,6 +89,7 @@ export class DriverLease {
     this.#isFresh = true;
     if (this.#giving === "sent") this.#giving = "crossed";
     journal.blocked = null;
+    journal.takenOver = lease.tookOver === true;
     return lease;
   }
 
@@ -186,11 +187,7 @@ export class DriverLease {
   }
 
   async #giveUp(quietMs?: number): Promise<void> {
-    try {
-      await this.#storage.release(this.#locator, this.#owner, quietMs);
-    } catch {
-      void this.#giveUpLater(quietMs);
-    }
+    if (!(await this.#isBack(quietMs))) void this.#giveUpLater(quietMs);
   }
 
   /** In the background, unless it is taken again. At the latest, it expires by itself. */
@@ -199,12 +196,17 @@ export class DriverLease {
     // A few tries only: others may be in the same outage.
     for (let ms = this.#ttlMs / 15; this.#world.now() < until; ms = Math.min(2 * ms, this.#ttlMs / 6)) {
       await pause(this.#world, ms * (0.5 + this.#world.random() / 2));
-      if (this.owned) return;
-      try {
-        return await this.#storage.release(this.#locator, this.#owner, quietMs);
-      } catch {
-        // Tried again.
-      }
+      if (this.owned || (await this.#isBack(quietMs))) return;
+    }
+  }
+
+  /** True when the lease is given back, and when this handle of the storage never can: a process must not stay alive for that. */
+  async #isBack(quietMs: number | undefined): Promise<boolean> {
+    try {
+      await this.#storage.release(this.#locator, this.#owner, quietMs);
+      return true;
+    } catch (error) {
+      return DurableError.is(error, "journal-regressed") || DurableError.is(error, "storage-closed");
     }
   }
 
@@ -219,7 +221,8 @@ export class DriverLease {
 
   stop(): void {
     this.#cancelPulse();
-    this.#driving?.abort.abort();
+    // A reason of its own saves the exception, with its stack, that a signal makes without one.
+    this.#driving?.abort.abort("stopped");
     this.#driving = null;
     this.#watching = false;
   }

@@ -38,6 +38,9 @@ export interface Call {
   recheck?(): void;
   /** The topic of the messages that it waits for. */
   readonly topic?: string | undefined;
+  /** The id of its wait, and what it asks. */
+  readonly wait?: string;
+  readonly note?: Json;
   /** Gives back a message after this position whose verdict is not durable; returns its position. */
   giveBack?(after: number): number | null;
   /** The encoded outcome that a value becomes, or why it is invalid. Absent where any value is valid. */
@@ -63,6 +66,10 @@ export interface Asked {
   readonly label?: string | undefined;
   /** The engine makes the call, not the workflow. */
   readonly own?: true;
+  /** It asks a model, so an eval runs it. */
+  readonly model?: true | undefined;
+  /** Its work has no effects, because it is a stub of an eval. */
+  readonly stub?: true | undefined;
 }
 
 /** An accepted call: its key, the highest position delivered before it, and its record. */

@@ -7,7 +7,8 @@
  *     reported as uncalled, and held only when the engine calls `pass`.
  * replay.4. A record that was made while an attempt of a stream was under way, which was then lost or failed, does not show
  *     that the code was changed: the code may have acted on words that no longer exist. So it may be left unused, its wait
- *     may stay unreached, and a call of its name may declare other input.
+ *     may stay unreached, and a call of its name may declare other input. The same holds for starts of steps that follow
+ *     `run.regressed`.
  */
 
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
@@ -103,6 +104,9 @@ export class Replay {
       this.#unjudged.set(entry.wait, unjudged.add(entry.seq));
     } else if ("key" in entry) {
       this.#learnCall(entry);
+    } else if (entry.kind === "run.regressed") {
+      // The words and results are gone that the code acted on, so it may come to these steps again, or not.
+      this.#lost.add({ path: "", from: entry.seq, to: entry.seq + entry.steps.length + 1 });
     } else {
       const messages = entry.kind === "message.sent" ? [entry] : unreadOf(entry);
       for (const message of messages) this.#answers.set(message.seq, message);

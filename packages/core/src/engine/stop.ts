@@ -13,6 +13,7 @@ import { DurableError } from "../values/errors.ts";
 import type { Defaults, Permits } from "./definition.ts";
 import type { TreeLedger } from "./budgeting.ts";
 import type { Children } from "./child-runs.ts";
+import type { EvalFork } from "./evals.ts";
 import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
@@ -106,6 +107,8 @@ export interface EngineOptions {
   readonly watch: Watch;
   /** Shows work that takes long; the returned function ends it. */
   readonly shows?: Shows | undefined;
+  /** For a fork of an eval. */
+  readonly off?: EvalFork | undefined;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
@@ -216,9 +219,10 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   const unawaited = calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
   const abandoned = calls.unfinished("step", "stream", "child", "spawn");
-  // A call that a budget does not let through is not one that the code forgot.
-  const overBudget = DurableError.is(finish.thrown?.value, "over-budget");
-  if (abandoned.length > 0 && !overBudget) run.world.warn(abandonedWarning(runId, abandoned));
+  // A call that a budget or an eval does not let through is not one that the code forgot.
+  const { value: thrown } = finish.thrown ?? {};
+  const isRefused = DurableError.is(thrown, "over-budget") || DurableError.is(thrown, "off-the-record");
+  if (abandoned.length > 0 && !isRefused) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));
 }

@@ -38,14 +38,17 @@ type Span = readonly [number, number];
 
 /** The axis of these rows, with idle gaps folded: time in which no attempt ran. */
 export function foldGaps(rows: readonly RowView[], options: FoldOptions = {}): Axis {
-  const spans = rows.map(({ startedAt, endedAt }): Span => [startedAt, endedAt ?? options.now ?? startedAt]);
+  const spanOf = ({ startedAt, endedAt }: RowView): Span => [startedAt, endedAt ?? options.now ?? startedAt];
+  const spans = rows.map(spanOf);
   let [start, end] = [Infinity, -Infinity];
   for (const [from, to] of spans) {
     start = Math.min(start, from);
     end = Math.max(end, to);
   }
   if (start === Infinity) [start, end] = [options.now ?? 0, options.now ?? 0];
-  const busy = merge(rows.flatMap((row) => workOf(row, options.now)));
+  const work = merge(rows.flatMap((row) => workOf(row, options.now)));
+  // Where only children work, their time is that of the run.
+  const busy = work.length > 0 ? work : merge(rows.filter(({ kind }) => kind === "child").map(spanOf));
   const worked = busy.reduce((sum, [from, to]) => sum + to - from, 0);
   const above = options.fold === false ? Infinity : (options.above ?? Math.max(1_000, worked / 2));
   return { startedAt: start, endedAt: end, parts: scale(cut({ start, end, busy, above })) };

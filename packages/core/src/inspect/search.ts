@@ -12,6 +12,7 @@ import type { RunStateName } from "../journal/run-state.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import type { Prices } from "../values/usage.ts";
 import { spendOf } from "./spend.ts";
+import { locatorOfTrace } from "./trace.ts";
 
 /** What can be searched for besides words. */
 export const searchFields = [
@@ -25,6 +26,9 @@ export const searchFields = [
   "until",
   "error",
   "cost",
+  "score",
+  "model",
+  "step",
   "q",
 ] as const;
 /** One of `searchFields`. */
@@ -44,10 +48,12 @@ const statuses: readonly RunStatus[] = [
 ];
 /** Words for the state of a run, which is narrower than its status. */
 const states = ["queued", "waiting", "sleeping", "open", "cancelling", "failing"];
+/** All words for the status of a run. */
+export const searchStatuses: readonly string[] = [...statuses, ...states];
 const synonyms: Readonly<Record<string, string>> = { done: "completed" };
 
 const usage =
-  "Use status: workflow: tag:name=value version: since:1d until:2026-11-17 error: cost>0.5 label: parent: q: or words.";
+  "Use status: workflow: tag:name=value version: since:1d until:2026-11-17 error: cost>0.5 score:helpful<1 model: step: label: parent: q: or words.";
 
 /** Splits at separators outside of quotes. */
 function split(text: string, separator: RegExp): string[] {
@@ -143,20 +149,24 @@ export function runSearch(terms: SearchTerms, context: SearchContext): RunSearch
       problem(`${field}:${text} is no time. Use 30m, 6h, 7d, 2026-11-17 or 2026-11-17T10:00.`);
     return time ?? undefined;
   });
-  const [workflow, version, parent, label] = (["workflow", "version", "parent", "label"] as const).map(
-    listOf,
-  );
+  const [workflow, version, parent, label, model, step] = (
+    ["workflow", "version", "parent", "label", "model", "step"] as const
+  ).map(listOf);
   const cost = costOf(listOf("cost"), problem);
+  const scores = scoresOf(listOf("score"), problem);
   const errors = listOf("error").map(lower);
   const words = split(terms.text ?? "", /\s/).map((word) => lower(bare(word)));
+  // A trace id names its run.
+  const traces = words.map(locatorOfTrace);
   const q = bare(terms.q ?? "");
   const found = { tags, version: some(version), createdAfter, createdBefore, q: q === "" ? undefined : q };
   return {
     query: { workflow: some(workflow), parent: some(parent), ...(context.finds === false ? {} : found) },
     statuses: status.pushed,
     scans:
-      [terms.text, terms.error, terms.cost, terms.label].some(Boolean) ||
-      status.pushed.length !== listOf("status").length,
+      [terms.text, terms.error, terms.cost, terms.score, terms.label, terms.model, terms.step].some(
+        Boolean,
+      ) || status.pushed.length !== listOf("status").length,
     problems,
     fits: (head) =>
       status.fits(head) &&
@@ -164,13 +174,17 @@ export function runSearch(terms: SearchTerms, context: SearchContext): RunSearch
       isOneOf(version, head.version) &&
       isOneOf(label, head.label ?? undefined) &&
       isOneOf(parent, head.parent ?? undefined) &&
+      isUsed(head, model, step) &&
       [head.runId, head.label ?? "", ...Object.values(head.tags ?? {})].some((text) => text.startsWith(q)) &&
       Object.entries(tags ?? {}).every(([name, value]) => head.tags?.[name] === value) &&
       head.createdAt >= (createdAfter ?? -Infinity) &&
       head.createdAt < (createdBefore ?? Infinity) &&
       (errors.length === 0 || errors.some((text) => lower(errorText(head)).includes(text))) &&
       cost.every((fits) => fits(costIn(head, context.prices))) &&
-      words.every((word) => textsOf(head).some((text) => lower(text).includes(word))),
+      scores.every(({ name, fits }) => fits(head.scores?.[name])) &&
+      words.every(
+        (word, i) => traces[i] === head.locator || textsOf(head).some((text) => lower(text).includes(word)),
+      ),
   };
 }
 
@@ -180,6 +194,16 @@ const some = (values: readonly string[] = []): readonly string[] | undefined =>
 const isOneOf = (values: readonly string[] = [], value: string | undefined): boolean =>
   values.length === 0 || (value !== undefined && values.includes(value));
 
+/** Usage of a model, for a step, agent or tool: also what a fork inherited. */
+function isUsed(
+  { usage = [], inherited = [] }: RunHead,
+  models: readonly string[] = [],
+  steps: readonly string[] = [],
+): boolean {
+  if (models.length + steps.length === 0) return true;
+  return [...usage, ...inherited].some(({ model, label }) => isOneOf(models, model) && isOneOf(steps, label));
+}
+
 type Say = (problem: string) => void;
 
 function statusOf(
@@ -188,7 +212,7 @@ function statusOf(
 ): { readonly pushed: readonly RunStatus[]; readonly fits: (head: SearchedRun) => boolean } {
   const asked = given.map((name) => synonyms[name] ?? name);
   for (const name of asked)
-    if (![...statuses, ...states].includes(name))
+    if (!searchStatuses.includes(name))
       problem(`"${name}" is not a status. Use ${statuses.join(", ")}; or ${states.join(", ")}.`);
   const pushed = statuses.filter((status) => asked.includes(status));
   // What a run does does not tell its status, so all are read.
@@ -237,19 +261,37 @@ const isTime = (time: number): number | null => (Number.isNaN(time) ? null : tim
 
 function costOf(given: readonly string[], problem: Say): ((cost: number | null) => boolean)[] {
   return given.flatMap((text) => {
-    const [, sign, amount] = /^(>=|<=|>|<)?\$?(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+    const [, sign = ">=", amount] = /^(>=|<=|>|<)?\$?(\d+(?:\.\d+)?)$/.exec(text) ?? [];
     if (amount === undefined) {
       problem(`cost${text} is no amount. Write cost>0.5 or cost<0.5.`);
       return [];
     }
-    const limit = Number(amount);
-    const fits = (cost: number): boolean => {
-      if (sign === "<") return cost < limit;
-      if (sign === "<=") return cost <= limit;
-      return sign === ">" ? cost > limit : cost >= limit;
-    };
-    return [(cost) => cost !== null && fits(cost)];
+    return [(cost) => cost !== null && compares(cost, sign, Number(amount))];
   });
+}
+
+/** `helpful<1`, `helpful=0`, or `helpful` alone for any value. */
+function scoresOf(
+  given: readonly string[],
+  problem: Say,
+): { readonly name: string; readonly fits: (value: number | undefined) => boolean }[] {
+  return given.flatMap((text) => {
+    const [, name, sign, amount = "0"] = /^([\w.:/-]+?)(?:(>=|<=|>|<|=)(-?\d+(?:\.\d+)?))?$/.exec(text) ?? [];
+    if (name === undefined) {
+      problem(`score:${text} is no score. Write score:helpful<1, score:helpful=1 or score:helpful.`);
+      return [];
+    }
+    const fits = (value: number | undefined): boolean =>
+      value !== undefined && (sign === undefined || compares(value, sign, Number(amount)));
+    return [{ name, fits }];
+  });
+}
+
+function compares(value: number, sign: string, limit: number): boolean {
+  if (sign === "<") return value < limit;
+  if (sign === "<=") return value <= limit;
+  if (sign === "=") return value === limit;
+  return sign === ">" ? value > limit : value >= limit;
 }
 
 /** What a run cost by itself, as its head says; `null` where that is not known. */

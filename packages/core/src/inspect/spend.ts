@@ -11,7 +11,15 @@ import type { Host } from "../runs/host.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { atOnce } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
-import { costOf, sumUsage, type Prices, type SpentRow, type Usage, type UsageRow } from "../values/usage.ts";
+import {
+  costOf,
+  evalPrefix,
+  sumUsage,
+  type Prices,
+  type SpentRow,
+  type Usage,
+  type UsageRow,
+} from "../values/usage.ts";
 
 /** A sum of usage, with its cost. */
 export interface Spend {
@@ -53,6 +61,8 @@ export interface SpendOptions {
   readonly since?: Date | undefined;
   /** Only days that begin before this time. */
   readonly until?: Date | undefined;
+  /** Only what this eval used, or any with `true`. Without it, sums leave evals out. */
+  readonly eval?: string | true | undefined;
 }
 
 /** One row of `app.spend`. */
@@ -76,7 +86,7 @@ type Used = (UsageRow | SpentRow) & { readonly workflow: string };
 
 /** Sums what all runs have used, those that were deleted included. */
 export async function spendBy(host: Host, options: SpendOptions): Promise<Spending> {
-  assertOptions(options, "by since until", "app.spend");
+  assertOptions(options, "by since until eval", "app.spend");
   const { by } = options;
   if (!groupings.includes(by))
     throw new DurableError(
@@ -96,12 +106,25 @@ export async function spendBy(host: Host, options: SpendOptions): Promise<Spendi
     all.splice(0, all.length, ...sumUsage([...all, used]));
   };
   const storage = await host.storage();
+  const fits = (made: string | undefined): boolean =>
+    options.eval === true ? made !== undefined : made === options.eval;
   for await (const head of heads(storage, until))
-    for (const row of head.usage ?? []) add({ ...row, workflow: head.workflow }, keysOf(by, head, row));
+    if (fits(head.eval))
+      for (const row of head.usage ?? []) add({ ...row, workflow: head.workflow }, keysOf(by, head, row));
   for (const row of (await storage.spent?.()) ?? [])
-    add(row, [by === "label" || by === "tag" ? "purged" : row[by]]);
+    if (fits(evalOf(row))) add(row, [by === "label" || by === "tag" ? "purged" : row[by]]);
   const rows = [...sums].map(([key, usage]) => ({ key, ...spendOf(usage) }));
   return { ...spendOf(all), rows: ordered(rows, by), keepsPurged: storage.spent !== undefined };
+}
+
+/** False for runs of evals, which sums leave out. */
+export function isOfProduction({ eval: made }: Pick<RunHead, "eval">): boolean {
+  return made === undefined;
+}
+
+/** The eval whose deleted runs a row sums. */
+export function evalOf({ workflow }: SpentRow): string | undefined {
+  return workflow.startsWith(evalPrefix) ? workflow.slice(evalPrefix.length) : undefined;
 }
 
 const dayMs = 86_400_000;

@@ -21,6 +21,7 @@ import type { Doing } from "../runs/under-way.ts";
 import type { AttemptView, RowView } from "./row.ts";
 import { isContainer, rowsOf, type RowOptions } from "./rows.ts";
 import type { Prices } from "../values/usage.ts";
+import { scoresIn, type ScoreView } from "./scores.ts";
 import { spendOf, type Spend } from "./spend.ts";
 
 export { busyMs, foldGaps, positionOn, type Axis, type AxisPart, type FoldOptions } from "./axis.ts";
@@ -115,6 +116,10 @@ export interface RunView {
   readonly rows: readonly RowView[];
   /** In order; empty for a run that was never retried. */
   readonly retries: readonly RetryView[];
+  /** What people and checks thought of the run. */
+  readonly scores: readonly ScoreView[];
+  /** What the storage has lost of the run, in order; empty for nearly every run. */
+  readonly losses: readonly LossView[];
   readonly totals: RunTotals;
   /** Calls that were left at the end: see `Outcome`. */
   readonly orphans: readonly string[];
@@ -122,6 +127,18 @@ export interface RunView {
   readonly unawaited: readonly string[];
   /** Steps whose compensation failed. */
   readonly uncompensated: readonly string[];
+}
+
+/** The storage lost the last batches of the run, and it went on from what was left. */
+export interface LossView {
+  readonly seq: number;
+  readonly at: number;
+  /** How many batches there had been. */
+  readonly from: number;
+  /** How many were left. */
+  readonly to: number;
+  /** Steps that had begun, and whose outcome is asked for. */
+  readonly steps: readonly string[];
 }
 
 /** A run that undoes what it did. */
@@ -191,6 +208,8 @@ export function viewRun(all: readonly RunEntry[], options: ViewOptions = {}): Ru
     waits,
     rows,
     retries,
+    scores: scoresIn(entries),
+    losses: lossesOf(entries),
     totals: totalsOf(rows, retries, options),
     ...leftovers(end),
   };
@@ -206,6 +225,14 @@ function retriesOf(entries: readonly RunEntry[], shape: RowOptions): RetryView[]
     const { error } = endOf(end);
     const struck = rows.map((row) => ({ ...row, name: row.key, struck: at }));
     return [{ seq, at, ...(error === undefined ? {} : { error }), rows: struck }];
+  });
+}
+
+function lossesOf(entries: readonly RunEntry[]): LossView[] {
+  return entries.flatMap((entry) => {
+    if (entry.kind !== "run.regressed") return [];
+    const { seq, at, from, to, steps } = entry;
+    return [{ seq, at, from, to, steps }];
   });
 }
 

@@ -18,17 +18,25 @@ export const formatVersion = 4;
 const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
-  ["at after until retryAt base answer from count look firstAt chapter unneeded", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept topic id scope schedule", isText],
+  ["at after until retryAt base answer from count look firstAt chapter unneeded to", Number.isFinite],
+  [
+    "key wait runId workflow parent child nonce first kept topic id scope schedule eval answered name",
+    isText,
+  ],
   ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
-  ["failed", areTexts],
+  ["failed steps", areTexts],
   ["flow turn", isFlow],
   ["tags", areTags],
+  ["score", isScore],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
 
 function areTexts(field: unknown): boolean {
   return Array.isArray(field) && field.every(isText);
+}
+
+function isScore(field: unknown): boolean {
+  return field === null || Number.isFinite(field);
 }
 
 /** Texts and numbers. */
@@ -57,6 +65,7 @@ function fits(raw: Raw): boolean {
       (raw["child"] !== undefined) &&
     (kind !== "tag.set" || raw["tags"] !== undefined) &&
     (kind !== "message.sent" || raw["topic"] !== undefined) &&
+    (kind !== "run.scored" || (raw["name"] !== undefined && raw["score"] !== undefined)) &&
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
     (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
     (raw["spawnedBy"] === undefined || isChildOf({ after: 0, ...(raw["spawnedBy"] as Raw | null) })) &&

@@ -54,6 +54,8 @@ interface Called {
   readonly after: number;
   /** The code was changed: the call was new, and came before recorded calls of its branch. */
   readonly inserted?: true;
+  /** In a fork of an eval: nothing ran, and the outcome is that of this key of the original. */
+  readonly answered?: string;
 }
 
 interface Attempted<V> extends Called {
@@ -131,6 +133,8 @@ export type Fact<V> =
       readonly deadline?: number;
       /** Budgets of runs above it, from which it spends. */
       readonly budgets?: readonly TreeBudget[];
+      /** The eval that the run is. */
+      readonly eval?: string;
     }
   /**
    * When the run begins has changed: it got a turn of its rate, or was debounced from outside. With `begun`, its time and
@@ -183,6 +187,7 @@ export type Fact<V> =
         readonly usage?: readonly UsageRow[];
         readonly inherited?: readonly UsageRow[];
         readonly scope?: string;
+        readonly scores?: Readonly<Record<string, number>>;
       };
       /** Messages that the chapter before has not read, and ids of those that it was sent. See mailbox.ts. */
       readonly messages?: V;
@@ -209,11 +214,15 @@ export type Fact<V> =
       readonly cuts?: readonly Cut[];
       /** Missing when the parent's input is kept. */
       readonly input?: V;
+      /** System prompts that calls of models ask with, by those that the code gives. */
+      readonly prompts?: V;
       readonly flow?: RunFlow;
       /** The fork has a deadline of its own. */
       readonly deadline?: number;
       /** The code was changed: it need not ask for what is inherited. */
       readonly changes?: "allow";
+      /** The eval that made the fork: only calls of models run in it. */
+      readonly eval?: string;
     }
   /** Written before the work begins, and only for steps with `onUncertain` or `compensate`. Attempt 0 calls it off. */
   | ({
@@ -339,6 +348,23 @@ export type Fact<V> =
       readonly deadline?: number | null;
       /** The code was changed: it need not ask for what was recorded before. */
       readonly changes?: "allow";
+    }
+  /**
+   * The storage has lost batches that a driver had seen: there were `from`, and `to` were left. Where the starts of `steps` were
+   * lost, they follow in the same batch, so that their outcome is asked for.
+   */
+  | {
+      readonly kind: "run.regressed";
+      readonly from: number;
+      readonly to: number;
+      readonly steps: readonly string[];
+    }
+  /** A score from outside, also after the end: the last of each name counts. `null` removes it. */
+  | {
+      readonly kind: "run.scored";
+      readonly name: string;
+      readonly score: number | null;
+      readonly note?: V;
     }
   /** The code has failed, and what it began is undone before `run.failed`. The code sees no later entry. */
   | ({ readonly kind: "run.failing"; readonly error: V } & Leftovers)

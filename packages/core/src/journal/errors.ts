@@ -50,6 +50,11 @@ export function regressed(runId: string, position: number, deleted: boolean): Du
   );
 }
 
+/** The storage has lost the last batches of a run, and the run exists. */
+export function isRegression(error: unknown): boolean {
+  return DurableError.is(error, "journal-regressed") && error.details["deleted"] === false;
+}
+
 export function misplaced(runId: string): DurableError {
   return new DurableError(
     "tampered",

@@ -2,7 +2,7 @@
  * The state of a run, computed from its journal (law 2): pure folds over entries, for engine, resume and lists.
  *
  * fold.1. `summarize` alone decides a run's status and head.
- * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried`, after
+ * fold.2. An end is final: entries after it change nothing. The exceptions are scores, and `run.retried` after
  *     `run.failed` or after the cancellation of a run that the one above did not need.
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
@@ -12,6 +12,7 @@
  * fold.8. A run that is moved has the tags and the deadline of the start that moved it, as it has its input.
  * fold.9. The run that used tokens counts them, once: also those of attempts that failed and of calls that a retry struck. A
  *     fork has apart what it inherited.
+ * fold.10. A score changes nothing but the scores: neither when the run is due, nor when it ended. A fork has none of its parent.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -35,6 +36,7 @@ function emptySummary(): Summary {
 
 /** Adds one fact of the batch at `position` to a summary, in place, because a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
+  if (fact.kind === "run.scored") return addScore(summary, fact);
   const { status } = summary;
   if (status === "completed") return;
   if ((status === "failed" || status === "cancelled") && fact.kind !== "run.retried") return;
@@ -45,7 +47,8 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   const goesOn = fact.kind === "run.unpaused" || fact.kind === "run.cancelling";
   const isPaused = fact.kind === "run.paused" || (status === "paused" && !goesOn);
   // A journal without a workflow is never due.
-  const isNever = isPaused || (summary.workflow === "" && fact.kind !== "run.forked");
+  const isNever =
+    isPaused || isOfEval(summary, fact) || (summary.workflow === "" && fact.kind !== "run.forked");
   wake(summary, isNever ? null : waits ? (summary.flow?.startAt ?? 0) : 0, at);
   summary.status = isPaused ? "paused" : waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
@@ -77,6 +80,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
     case "run.suspended":
       if (isPaused) return;
       summary.status = "suspended";
+      if (summary.eval !== undefined) return;
       wake(
         summary,
         fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look),
@@ -92,6 +96,18 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
       return;
     default:
   }
+}
+
+function addScore(summary: Summary, { name, score }: Fact<Json> & { kind: "run.scored" }): void {
+  const { [name]: _, ...scores } = summary.scores ?? {};
+  if (score !== null) summary.scores = { ...scores, [name]: score };
+  else if (Object.keys(scores).length > 0) summary.scores = scores;
+  else delete summary.scores;
+}
+
+/** A run of an eval is never due: the eval drives it. */
+function isOfEval(summary: Summary, fact: Fact<Json>): boolean {
+  return summary.eval !== undefined || ("eval" in fact && fact.eval !== undefined);
 }
 
 /** 0 is due at once, whatever the clock of the last writer was. */
@@ -126,6 +142,7 @@ function begin(
   keepVersion(summary, fact);
   if (fact.tags !== undefined) summary.tags = fact.tags;
   if (fact.scope !== undefined) summary.scope = fact.scope;
+  if (fact.eval !== undefined) summary.eval = fact.eval;
   if (fact.kind === "run.started") {
     summary.parent = (fact.childOf ?? fact.spawnedBy)?.runId ?? null;
     return;
@@ -197,6 +214,7 @@ export class RunState {
   end: Entry | null = null;
 
   learn(entry: Entry, position: number): void {
+    if (entry.kind === "run.scored") return summarize(this.summary, entry, entry.at, position);
     if (this.end !== null && (entry.kind !== "run.retried" || !isRetriable(this.end))) return;
     summarize(this.summary, entry, entry.at, position);
     this.#fold(entry);
@@ -231,8 +249,10 @@ export class RunState {
     if (call === "child" && "key" in entry) this.#learnChild(entry);
     // Runs that a fork has inherited were spawned by another run.
     if (entry.kind === "run.forked") this.endsSpawned = false;
+    // A fork of an eval has no effects, so it undoes none.
+    if (this.summary.eval !== undefined) this.undoable.clear();
     if ("onParentEnd" in entry || "endsSpawned" in entry) this.endsSpawned = true;
-    if (this.undoing === null) this.#learnUndoable(entry);
+    if (this.undoing === null && this.summary.eval === undefined) this.#learnUndoable(entry);
   }
 
   #learnUndoable(entry: Entry): void {

@@ -26,20 +26,17 @@ import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
 import { Envelope, openNote } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
-import { reportMade, RunState, summarize, type Summary } from "./fold.ts";
+import { reportMade, RunState, summarize } from "./fold.ts";
+import { HeadMarks } from "./head-marks.ts";
 import { incomplete, isFinal, isGivenUp, isGone, misplaced, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { isBeginning, type Beginning } from "./kinds.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
-import { rootErrorOf } from "./root-error.ts";
 import { retaken } from "./taken-back.ts";
 import { type KnownAncestors, inheritedBy } from "./ancestors.ts";
 import type { Inherited } from "./lineage.ts";
-import { defined } from "../values/options.ts";
 import { Turns } from "../values/turns.ts";
-import type { Marks } from "./waits.ts";
-import type { AppendRequest, BlockedNote, ReadReply, RootError, RunHead, Storage } from "../ports/storage.ts";
-import { hasSameMarks } from "../ports/storage-kit.ts";
+import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
 import type { Prices } from "../values/usage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
@@ -60,8 +57,6 @@ export interface JournalOptions {
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
 
 const settleTries = 12;
-/** Characters of the name of a group of failures. */
-const groupLength = 16;
 /** About one second: a person must free some space, and should hear of it soon. */
 const fullTries = 6;
 
@@ -98,14 +93,11 @@ export class RunJournal {
   deleted = false;
   /** Why the run cannot continue, according to the note beside its head. */
   blocked: BlockedNote | null = null;
+  /** The lease of the present driver was not given back by the one before. */
+  takenOver = false;
   /** Whether the run had a live driver when it was last read; `undefined` where the storage does not say so. */
   held: boolean | undefined;
-  /** What the head in the storage says about waits and errors, with texts as they are stored; `null` while it is not known. */
-  #marks: Marks | null = null;
-  /** The head in the storage. */
-  #kept: RunHead | null = null;
-  /** The question of the head, and the text that the storage has of it: sealed once, not with every append. */
-  #question: { readonly text: string; readonly sealed: string } | null = null;
+  readonly #marks: HeadMarks;
   /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
   driven = false;
   /** Another driver has the run, so this one must not go on. */
@@ -118,6 +110,7 @@ export class RunJournal {
     this.#storage = storage;
     this.#cipher = cipher ?? null;
     this.#envelope = new Envelope(this.#cipher);
+    this.#marks = new HeadMarks(this.#envelope);
     this.#source = { storage, envelope: this.#envelope, known };
     this.#chain = this.#envelope.chain();
     this.#world = world;
@@ -158,6 +151,11 @@ export class RunJournal {
   /** The recorded input. */
   get input(): Json {
     return this.#inherited?.input ?? this.#first?.input ?? null;
+  }
+
+  /** System prompts that a fork replaces, by those that the code gives; empty in any other run. */
+  get otherPrompts(): ReadonlyMap<string, string> {
+    return this.#inherited?.prompts ?? new Map();
   }
 
   /** Fingerprint of the input with which the run was started. */
@@ -261,16 +259,15 @@ export class RunJournal {
     const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
     const text = writeBatch(writeId, outside, wrapped.texts);
     const report = reportMade(facts, this.state.report, this.#first);
-    // Without a promise for most appends.
-    const isKept = this.#keepsMarks(facts);
-    const marks = isKept ? (this.#marks ?? {}) : await this.#marksAfter(facts, summary);
+    const same = this.#marks.unchanged(facts, this);
+    const marks = same ?? (await this.#marks.after(facts, this, summary));
     const head = { locator, ...summary, ...marks };
     const request: AppendRequest = {
       locator,
       position,
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head,
-      ...(position > 0 && !isKept && !this.#isMarked(head) ? { newMarks: true } : {}),
+      ...(position > 0 && same === null && this.#marks.isNew(head) ? { newMarks: true } : {}),
       ...(report !== undefined && {
         report: await this.#envelope.sealText(report, { runId: spot.runId, at: "report" }),
       }),
@@ -288,8 +285,7 @@ export class RunJournal {
         this.size += request.batch.length;
         const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
         const batch = { driver: this.driver, writeId, outside, facts: own };
-        this.#marks = marks;
-        this.#kept = head;
+        this.#marks.keep(head, marks);
         if (options.learn === false) return { kind: "landed", entries: [] };
         return { kind: "landed", entries: position === 0 ? await this.#learn(batch) : this.#add(batch) };
       } catch (error) {
@@ -300,41 +296,6 @@ export class RunJournal {
         await backOff(this.#world, tries);
       }
     }
-  }
-
-  /** The first head of a fork has none of the waits that it inherits, because its creator does not read them. The next has. */
-  async #marksAfter(facts: readonly WrittenFact[], summary: Summary): Promise<Marks> {
-    const [first] = facts;
-    if (first?.fact.kind === "run.continued") return {};
-    const isRetried = first?.fact.kind === "run.retried";
-    const { state } = isRetried ? retaken(this, first.fact, this.#seq + 1) : this;
-    const recorded = facts.map(({ fact }) => fact);
-    const failed = recorded.find(({ kind }) => kind === "run.failed" || kind === "run.failing");
-    const error =
-      failed !== undefined && "error" in failed
-        ? await this.#rootError(failed.error, summary.runId)
-        : isRetried
-          ? undefined
-          : this.#marks?.error;
-    const marks = { ...state.marksAfter(recorded, summary), ...(error === undefined ? {} : { error }) };
-    if (marks.waits === undefined || state.skimmed !== null) return marks;
-    const { question: text = "", ...open } = marks.waits;
-    const place = { runId: summary.runId, at: "question" };
-    if (this.#question?.text !== text)
-      this.#question = { text, sealed: await this.#envelope.sealText(text, place) };
-    return { ...marks, waits: { ...open, question: this.#question.sealed } };
-  }
-
-  async #rootError(error: Json, runId: string): Promise<RootError> {
-    const { message, group, ...root } = rootErrorOf(error);
-    const sealed = await this.#envelope.sealText(message, { runId, at: "error" });
-    return { ...root, group: this.#envelope.nameOf(group).slice(0, groupLength), message: sealed };
-  }
-
-  /** Most appends. A run that waits for something else than an answer goes on with any of them. */
-  #keepsMarks(facts: readonly WrittenFact[]): boolean {
-    const isKnown = this.#marks !== null && (this.position > 1 || this.#first?.kind !== "run.forked");
-    return isKnown && this.#marks?.mark !== "waiting" && facts.every(isStill);
   }
 
   /** Reads from the position of an uncertain append; `null` when the position is free, or the read failed as well. */
@@ -365,7 +326,7 @@ export class RunJournal {
     this.deleted = deleted === true;
     this.blocked = blocked === undefined ? null : await openNote(blocked, this.locator, this.#cipher);
     this.held = driven;
-    this.#keep(head ?? null);
+    this.#marks.keep(head ?? null);
     if (length < this.position) throw regressed(this.runId, this.position, length === 0);
     // Earlier chapters are not read, or were dropped. The batches that follow begin with a chapter.
     this.position = Math.max(this.position, from);
@@ -421,7 +382,7 @@ export class RunJournal {
     this.position = length;
     const { locator: _, report: __, waits: _w, mark: _m, error: _e, ...summary } = head;
     Object.assign(this.state.summary, summary);
-    this.state.skimmed = this.#keep(head);
+    this.state.skimmed = this.#marks.keep(head);
     for (const [i, text] of batches.entries()) {
       if (i > 0 && !text.includes(wait)) continue;
       const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
@@ -431,18 +392,6 @@ export class RunJournal {
         if ("wait" in entry && entry.wait === wait) this.state.waits.learn(entry);
       }
     }
-  }
-
-  /** True when the head in the storage is known to say the same. */
-  #isMarked(head: RunHead): boolean {
-    return this.#kept !== null && hasSameMarks(this.#kept, head);
-  }
-
-  /** Keeps what the head in the storage says. */
-  #keep(head: RunHead | null): Marks | null {
-    this.#kept = head;
-    this.#marks = head === null ? null : defined({ waits: head.waits, mark: head.mark, error: head.error });
-    return this.#marks;
   }
 
   async #learn(batch: ReadBatch): Promise<Entry[]> {
@@ -508,11 +457,6 @@ export class RunJournal {
       this.state.learn(entry, 0);
     }
   }
-}
-
-/** True for a fact that says nothing about waits, usage or errors. */
-function isStill({ fact }: WrittenFact): boolean {
-  return !("wait" in fact) && !("usage" in fact) && !fact.kind.startsWith("run.");
 }
 
 /**

@@ -44,6 +44,8 @@ const kinds = {
   "run.paused": { value: "reason", optional: true },
   "run.unpaused": {},
   "run.retried": {},
+  "run.regressed": {},
+  "run.scored": { value: "note", optional: true },
   "step.started": { call: "step" },
   "step.progress": { call: "step", value: "value", paid: true, quiet: true },
   "step.completed": { call: "step", value: "value", paid: true, settles: true },
@@ -118,7 +120,7 @@ export function valueFields({ kind }: Fact<unknown>): readonly string[] {
 }
 
 // A step's input is a fingerprint, a run's is a value.
-const runValues = ["input", "output", "error", "reason", "messages", "report"];
+const runValues = ["input", "prompts", "output", "error", "reason", "messages", "report", "note"];
 const callValues = ["value", "error", "chunks", "note", "issues", "prompt"];
 
 /** The first entry of a run or of a chapter. */

@@ -11,6 +11,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
+import { decode } from "../values/codec/decode.ts";
 import { inputIn, isBeginning, isSettlement, traitsOf } from "./kinds.ts";
 import { afterRetries, withoutFailure } from "./taken-back.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
@@ -19,6 +20,8 @@ import { unreadOf, type Message } from "./mailbox.ts";
 export interface Inherited {
   readonly entries: Entry[];
   readonly input: Json;
+  /** System prompts that this run and its ancestors replace, by those that the code gives. */
+  readonly prompts: ReadonlyMap<string, string>;
   /** The ancestors, and what seeds their random values, up to which position. */
   readonly seeds: readonly { readonly runId: string; readonly seed: string; readonly upTo: number }[];
   /** The time at which the history begins. */
@@ -44,6 +47,7 @@ export function inherit(
 ): Inherited {
   let view: Entry[] = [];
   let input: Json = null;
+  let prompts: ReadonlyMap<string, string> = new Map();
   let clock = 0;
   let loose = 0;
   const seeds: { runId: string; seed: string; upTo: number }[] = [];
@@ -65,6 +69,7 @@ export function inherit(
     if (first?.kind === "run.forked") {
       view = applyEdits(view, first, ancestor.cuts);
       if (isEdited(first)) loose = first.base;
+      prompts = withPrompts(prompts, first);
     }
     for (const entry of own)
       for (const message of entry.kind === "message.sent" ? [entry] : unreadOf(entry))
@@ -95,7 +100,17 @@ export function inherit(
   );
   if (isEdited(forked)) loose = forked.base;
   for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);
-  return { entries, input, seeds, clock, loose, left };
+  return { entries, input, prompts: withPrompts(prompts, forked), seeds, clock, loose, left };
+}
+
+/** A fork names a prompt as the code gives it, or as its parent asked with it. */
+function withPrompts(
+  above: ReadonlyMap<string, string>,
+  { prompts = {} }: Fact<Json> & { kind: "run.forked" },
+): ReadonlyMap<string, string> {
+  const given = Object(decode(prompts, "the prompts of a fork")) as Readonly<Record<string, string>>;
+  const own = new Map(Object.entries(given).filter(([, text]) => typeof text === "string"));
+  return new Map([...[...above].map(([code, asked]) => [code, own.get(asked) ?? asked] as const), ...own]);
 }
 
 /** What was recorded before the run began to undo its work. */

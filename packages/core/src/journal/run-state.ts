@@ -34,7 +34,8 @@ export interface Seen {
   readonly paused: boolean;
 }
 
-type Head = Pick<RunHead, "status" | "workflow" | "wakeAt" | "waits" | "mark"> & {
+type Head = Pick<RunHead, "status" | "workflow" | "wakeAt" | "mark"> & {
+  readonly waits?: unknown;
   readonly driven?: boolean | undefined;
 };
 

@@ -21,6 +21,7 @@ export type ActionType =
   | "unpause"
   | "retry"
   | "report"
+  | "score"
   | "delete"
   | "purge"
   | "schedules"

@@ -3,7 +3,15 @@
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 import type { StoredSchedule, StoredScheduleQuery } from "./schedules.ts";
-import type { BlockedNote, ListQuery, NamedBlob, RunFlow, RunHead } from "./storage.ts";
+import type {
+  BlockedNote,
+  DuringQuery,
+  ListQuery,
+  NamedBlob,
+  RunDuring,
+  RunFlow,
+  RunHead,
+} from "./storage.ts";
 
 export { FairTurns } from "./fair-turns.ts";
 
@@ -183,7 +191,7 @@ export function waitsUntil({ waits }: Pick<RunHead, "waits">): number | null {
   return waits === undefined ? null : (waits.expiresAt ?? never);
 }
 
-const marked = ["waits", "mark", "error", "usage", "inherited", "scope"] as const;
+const marked = ["waits", "mark", "error", "usage", "inherited", "scope", "eval", "scores"] as const;
 
 /** What a head says and no query asks for: a storage keeps it as one text. `null` when it says nothing of it. */
 export function marksText(head: RunHead): string | null {
@@ -209,6 +217,35 @@ export function readMarks(text: string | null): Pick<RunHead, (typeof marked)[nu
   return text === null ? {} : (JSON.parse(text) as Pick<RunHead, (typeof marked)[number]>);
 }
 
+/** What `during` shows of a head. */
+export function duringOf(head: RunHead): RunDuring {
+  const { runId, workflow, status, createdAt, updatedAt, steps } = head;
+  const { tags, version, usage, inherited, error, eval: made } = head;
+  return {
+    runId,
+    workflow,
+    status,
+    createdAt,
+    updatedAt,
+    steps,
+    ...(tags !== undefined && { tags }),
+    ...(version !== undefined && { version }),
+    ...(usage !== undefined && { usage }),
+    ...(inherited !== undefined && { inherited }),
+    ...(error !== undefined && { error }),
+    ...(made !== undefined && { eval: made }),
+  };
+}
+
+/** The time of a run that counts for `during`; `null` for one that has not ended, where ends count. */
+export function timeDuring(
+  { status, createdAt, updatedAt }: Pick<RunHead, "status" | "createdAt" | "updatedAt">,
+  { by }: Pick<DuringQuery, "by">,
+): number | null {
+  if (by === "created") return createdAt;
+  return hasEnded({ status }) ? updatedAt : null;
+}
+
 /** The statuses of runs that have ended. */
 export const endStatuses = ["completed", "failed", "cancelled"] as const;
 
@@ -232,6 +269,26 @@ export function isUnchanged(now: RunHead, listed: RunHead): boolean {
 /** From which position a run reads one of its ancestors. */
 export function readsFrom(head: Pick<RunHead, "ancestors" | "readsFrom">, ancestor: string): number {
   return head.readsFrom?.[head.ancestors.indexOf(ancestor)] ?? 0;
+}
+
+/** Runs of one millisecond that have places of their own; further ones take those of the next. */
+export const placesOfMs = 2_048;
+/** Times beyond it have no places. It is in the year 2096. */
+const lastTime = 4_000_000_000_000;
+
+/**
+ * The place of a new run in the order of creation, for storages that number their runs. Runs may be added in another order: by a
+ * copy, or by drivers whose clocks differ. Runs of one millisecond are in the order in which they were added. `last` gives the last
+ * place that is taken from one number up to another.
+ */
+export function placeFor(
+  createdAt: number,
+  last: (from: number, to: number) => number | null | undefined,
+): number {
+  for (let from = Math.floor(Math.min(lastTime, Math.max(0, createdAt))) * placesOfMs; ; from += placesOfMs) {
+    const taken = last(from, from + placesOfMs) ?? from - 1;
+    if (taken + 1 < from + placesOfMs) return taken + 1;
+  }
 }
 
 /** Parses a cursor `wakeAt:id`, for storages that number their runs in the order of creation. */

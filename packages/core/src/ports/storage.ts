@@ -97,6 +97,13 @@ export interface RunHead {
   readonly error?: RootError;
   /** Whose run it is, where a policy says so; forks and children have that of their parent. */
   readonly scope?: string;
+  /**
+   * The eval that the run is, or that made this fork. Such a run is never due: the eval drives it. Lists and sums leave it out
+   * unless they are asked for it.
+   */
+  readonly eval?: string;
+  /** Its scores (`run.score`), by name; missing when it has none. */
+  readonly scores?: Readonly<Record<string, number>>;
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
   /** In lists only: whether a live driver has the run. Missing where the storage does not know. */
@@ -180,6 +187,8 @@ export interface Lease {
   readonly length: number;
   /** The note that this lease made void, if there was one. */
   readonly blocked?: BlockedNote;
+  /** Another owner had it and did not give it back: it died, or was silent until its lease ended. */
+  readonly tookOver?: true;
   /** All slots of the run are taken: nothing was granted, and a claim of the run is over. */
   readonly full?: true;
 }
@@ -251,6 +260,53 @@ export interface ClaimRequest {
   /** Runs of these workflows are taken only while they have a free slot. A claimed run counts as driven. */
   readonly slots?: SlotLimits | undefined;
 }
+
+/** Runs that have not ended and do the same, as `tally` counts them. */
+export interface RunTally extends Pick<RunHead, "workflow" | "status" | "mark"> {
+  /** How many they are. */
+  readonly runs: number;
+  /** They have open waits. */
+  readonly waits: boolean;
+  /** A live driver has each of them. */
+  readonly driven: boolean;
+  /** A list of due runs has them. */
+  readonly due: boolean;
+  /** When the first of them wants a driver, as in a head. */
+  readonly wakeAt: number | null;
+  /** Since when the first of them is due; `null` where they are not. */
+  readonly dueSince: number | null;
+}
+
+/** Runs of a time, for sums and charts. */
+export interface DuringQuery {
+  /** The time that counts: when runs were created, or when they ended. */
+  readonly by: "created" | "ended";
+  /** Only runs of this time or later, in milliseconds since the epoch. */
+  readonly after: number;
+  /** Only runs before this time. */
+  readonly before: number;
+  /** Where ends count: only runs that ended so. */
+  readonly status?: "completed" | "failed" | "cancelled" | undefined;
+  /** At most this many, the newest of them. */
+  readonly limit: number;
+}
+
+/** What sums and charts need of a run. The status is that of the journal, also where the run is blocked. */
+export type RunDuring = Pick<
+  RunHead,
+  | "runId"
+  | "workflow"
+  | "status"
+  | "createdAt"
+  | "updatedAt"
+  | "steps"
+  | "tags"
+  | "version"
+  | "usage"
+  | "inherited"
+  | "error"
+  | "eval"
+>;
 
 /** The slots of one workflow and key. */
 export interface SlotUse {
@@ -358,6 +414,12 @@ export interface Storage {
    */
   spent?(): Promise<readonly SpentRow[]>;
   /**
+   * The runs that were created in a time, or that ended in it, the newest first. It reads no runs of another time, so its cost
+   * does not grow with their number, and many thousands are one reply. A row that cannot be read is left out. Without it, pages
+   * show no sums over time.
+   */
+  during?(query: DuringQuery): Promise<readonly RunDuring[]>;
+  /**
    * Gives the space of deleted runs back, as far as that is possible without keeping others from their work.
    * Without it, the storage uses that space again or needs none of this.
    */
@@ -400,6 +462,11 @@ export interface Storage {
    * seconds.
    */
   revision?(): Promise<string>;
+  /**
+   * All runs that have not ended, by what they do at a time, in one query. It costs with the runs that have not ended, and
+   * nothing for those that have. Without it, lists are counted up to a number.
+   */
+  tally?(dueAt: number): Promise<readonly RunTally[]>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /**

@@ -59,7 +59,7 @@ export function beginning(
     fact: (leftovers) => {
       const { endsBy, summary, mailbox, report } = journal.state;
       const { createdAt, steps, label, parent, ancestors, flow } = summary;
-      const { readsFrom, tags, usage, inherited, scope } = summary;
+      const { readsFrom, tags, usage, inherited, scope, scores } = summary;
       const messages = carried(mailbox);
       return {
         kind: "run.continued",
@@ -80,7 +80,7 @@ export function beginning(
           label,
           parent,
           ancestors,
-          ...defined({ readsFrom, tags, usage, inherited, scope }),
+          ...defined({ readsFrom, tags, usage, inherited, scope, scores }),
         },
         ...(report === null ? {} : { report: report.value }),
         ...leftovers,

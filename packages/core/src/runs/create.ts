@@ -45,7 +45,7 @@ export async function create(
     version,
     input: encoded,
     nonce: newNonce(host.world, runId),
-    ...defined({ childOf, flow, spawnedBy, scope, schedule: given.schedule }),
+    ...defined({ childOf, flow, spawnedBy, scope, schedule: given.schedule, eval: given.eval }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
     ...(given.budgets === undefined || given.budgets.length === 0 ? {} : { budgets: given.budgets }),
     ...ends,
@@ -161,6 +161,8 @@ export interface NewRun {
   /** The schedule whose tick it is. */
   readonly schedule?: string;
   readonly scope?: string | undefined;
+  /** The eval that the run is. */
+  readonly eval?: string;
   /** Budgets of runs above it. */
   readonly budgets?: readonly TreeBudget[];
   readonly mayJoin?: MayJoin | undefined;

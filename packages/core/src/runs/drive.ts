@@ -14,6 +14,7 @@ import { DurableError, describeError, show } from "../values/errors.ts";
 import { admit, caller, driverOf, leftAlone, waitingCaller, type Driven, type Driver } from "./admit.ts";
 import { acquire, create, isChild, type LeasedRun } from "./create.ts";
 import type { Host } from "./host.ts";
+import { isRegression } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
@@ -61,6 +62,7 @@ async function drive(
     if (!owned && journal.state.paused === null) return { kind: "running", journal };
     const left = await leftAlone(host, definition, leased, driver);
     if (left !== null) return left;
+    await recordLoss(host, leased);
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -70,11 +72,24 @@ async function drive(
     if (isPoison(leased, driver))
       return { kind: "poison", outcome: await poisoned(host, leased, journal.runId, driver) };
     const stop = await toNextStop(host, definition, leased, { driver });
+    // The storage has lost what the code has seen: it begins anew, from what is left.
+    if (stop.kind === "blocked" && owned && isRegression(stop.error))
+      return await drive(host, definition, await openRun(host, journal.runId), driver);
     // A worker finds the parent itself, and counts it as one of its runs.
     if (journal.state.end !== null && driver.role === "caller") wakeParent(host, journal);
     return { kind: "stopped", journal, stop };
   } finally {
     host.parked.checkIn(journal, user);
+  }
+}
+
+/** Before a run is driven; its lease is given back if that fails. */
+export async function recordLoss(host: Host, leased: LeasedRun): Promise<void> {
+  try {
+    await host.lost.record(leased);
+  } catch (error) {
+    await leased.lease.release();
+    throw error;
   }
 }
 

@@ -9,6 +9,7 @@ import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildEnd, ChildRun, Children, SpawnRequest } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
+import type { EvalFork } from "../engine/evals.ts";
 import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
@@ -22,6 +23,7 @@ import { assertSameApp } from "./binding.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
+import { isRegression } from "../journal/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Parked } from "./parked.ts";
@@ -81,6 +83,7 @@ export class Execution implements Parked {
       const reason = unhandled(runId, error);
       return engine.stopped ? host.world.warn(reason.message) : engine.block(reason);
     };
+    const off = evalOf(host, journal, lease);
     const owner: Owner = { runId, step: null, path: "", blame };
     const input = decode(journal.input, `input of run ${journal.runId}`);
     const engine = new Engine({
@@ -89,14 +92,7 @@ export class Execution implements Parked {
       keyring,
       lease,
       children: Execution.#children(host, below, () => execution),
-      reportEnd: async (end) => {
-        const endsChildren = end.kind !== "run.completed" && journal.state.openChildren().length > 0;
-        if (journal.childOf === undefined && !journal.state.endsSpawned && !endsChildren) return;
-        const ends = { cleansUp: (run: RunJournal) => below.wake(run.runId) };
-        if (endsChildren) await endChildren(host, journal, ends);
-        await endSpawned(host, journal, ends);
-        await reportToParent(host, journal, end);
-      },
+      reportEnd: (end) => reportEnd(host, journal, end, below),
       defaults: definition.defaults,
       version: definition.version,
       lingerMs: host.lingerMs,
@@ -106,23 +102,25 @@ export class Execution implements Parked {
       undo: async () => beginUndo(engine, parts),
       watch: watchOf(journal, lease),
       shows: lease.owned ? host.shows(runId) : undefined,
+      off,
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
     let continues = false;
+    const fail = (error: unknown): Promise<never> => {
+      engine.finish(failure(error, runId));
+      return pending();
+    };
     const continueAs = (next: unknown): Promise<never> => {
+      if (engine.off !== null) return fail(engine.off.chapterEnd());
       const finish = nextChapter(engine, definition, next);
       continues = true;
       void finish.then((found) => engine.finish(found), blame);
       return pending();
     };
-    const fail = (error: unknown): Promise<never> => {
-      engine.finish(failure(error, runId));
-      return pending();
-    };
     addBudgets(engine, definition);
-    const about = { version: journal.first.version, messages: definition.messages };
-    const parts = { engine, ...about, owner, tagNames: tagNamesOf(journal) };
+    const { messages } = definition;
+    const parts = { engine, version: journal.first.version, messages, owner, tagNames: tagNamesOf(journal) };
     const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
@@ -194,7 +192,7 @@ export class Execution implements Parked {
       if (stop.kind === "suspended" && asleep && this.parked) this.#host.parked.keep(this);
       return stop;
     } finally {
-      observer?.stopped(stop);
+      observer?.stopped(stop?.kind === "blocked" && isRegression(stop.error) ? { kind: "left" } : stop);
       if (executions.get(runId) === this) executions.delete(runId);
       if (executions.size === 0) this.#host.underWay?.rest();
       signal?.removeEventListener("abort", leave);
@@ -227,7 +225,9 @@ export class Execution implements Parked {
       const stop = await drive;
       // The next chapter is driven under the same lease.
       if (stop.kind === "continued") return stop;
-      if (stop.kind !== "blocked" || !this.lease.owned) {
+      // It goes on from what is left.
+      const isLost = stop.kind === "blocked" && this.#host.lost.note(this.journal, stop.error);
+      if (stop.kind !== "blocked" || !this.lease.owned || isLost) {
         await this.lease.release();
         return stop;
       }
@@ -256,6 +256,32 @@ export class Execution implements Parked {
     };
     this.#host.background(`run ${this.journal.runId}`, again());
   }
+}
+
+/** What an eval lets run in its fork. Only that eval knows it, so no other driver drives the fork. */
+function evalOf(
+  host: Host,
+  { runId, first, state }: RunJournal,
+  { owned }: DriverLease,
+): EvalFork | undefined {
+  const off = host.evals.get(runId);
+  if (off !== undefined || state.summary.eval === undefined || first.kind !== "run.forked" || !owned)
+    return off;
+  throw new DurableError(
+    "unknown-workflow",
+    `Run ${runId} belongs to eval "${state.summary.eval}", which alone can drive it. Run the eval again.`,
+  );
+}
+
+/** Ends the runs that end with this one, and tells its parent. */
+async function reportEnd(host: Host, journal: RunJournal, end: Fact<Json>, below: Below): Promise<void> {
+  const { state, childOf } = journal;
+  const endsChildren = end.kind !== "run.completed" && state.openChildren().length > 0;
+  if (childOf === undefined && !state.endsSpawned && !endsChildren) return;
+  const ends = { cleansUp: (run: RunJournal) => below.wake(run.runId) };
+  if (endsChildren) await endChildren(host, journal, ends);
+  await endSpawned(host, journal, ends);
+  await reportToParent(host, journal, end);
 }
 
 /** The budget of the workflow, and those of runs above it. */

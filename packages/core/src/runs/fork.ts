@@ -3,6 +3,7 @@
  * A fork keeps entries by what caused what, not by their order: see lineage.ts.
  */
 
+import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { writeFact } from "../journal/batch.ts";
@@ -30,6 +31,11 @@ export interface ForkOptions<Input = unknown> extends Places {
   readonly edit?: Readonly<Record<string, unknown>> | undefined;
   /** Another input for the fork; that of the parent by default. */
   readonly input?: Input | undefined;
+  /**
+   * System prompts to replace, by their texts: calls of models that run again ask with the other one, up to the end of the
+   * chapter. A text is that of the code, or that of the parent if it is a fork with other prompts.
+   */
+  readonly prompts?: Readonly<Record<string, string>> | undefined;
   /** The chapter to fork; the current one by default. */
   readonly chapter?: number | undefined;
   /** A short text that distinguishes this fork from others, for lists. */
@@ -42,7 +48,10 @@ export interface ForkOptions<Input = unknown> extends Places {
   readonly changes?: "allow" | undefined;
 }
 
-const forkOptions = "from after edit input label id chapter changes";
+/** Options of a fork that an eval makes. */
+export type EvalForkOptions = ForkOptions & { readonly eval?: string };
+
+const forkOptions = "from after edit input prompts label id chapter changes";
 
 type Forked = Fact<Json> & { readonly kind: "run.forked" };
 
@@ -51,7 +60,7 @@ export async function createFork(
   host: Host,
   definition: Definition,
   parent: RunJournal,
-  options: ForkOptions,
+  options: EvalForkOptions,
 ): Promise<string> {
   const fact = await forkOf(host, definition, parent, options);
   const { runId, parent: parentId } = fact;
@@ -71,10 +80,10 @@ export async function forkOf(
   host: Host,
   definition: Definition,
   parent: RunJournal,
-  options: ForkOptions,
+  options: EvalForkOptions,
 ): Promise<Forked> {
   const parentId = parent.runId;
-  assertOptions(options, forkOptions, `The fork of run ${parentId}`);
+  assertOptions(options, `${forkOptions} eval`, `The fork of run ${parentId}`);
   const changes = allowed(options.changes, `The fork of run ${parentId}`);
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
@@ -93,8 +102,13 @@ export async function forkOf(
     );
   }
   const input = options.input !== undefined ? { input: await encodeInput(definition, options.input) } : {};
+  const prompts = checkedPrompts(options.prompts, parentId);
+  const { eval: evalName } = options;
+  // The limits of production do not hold for an eval, and its runs have no part in them.
   const flow =
-    definition.flow === undefined ? undefined : await flowOf(host, definition, input.input ?? parent.input);
+    definition.flow === undefined || evalName !== undefined
+      ? undefined
+      : await flowOf(host, definition, input.input ?? parent.input);
   const fact: Forked = {
     kind: "run.forked",
     runId,
@@ -109,7 +123,9 @@ export async function forkOf(
     edits: known.edits(edits, cuts),
     ...(asked.length === 0 ? {} : { cuts: asked }),
     ...input,
+    ...defined({ prompts }),
     ...deadlineAt(host, definition.defaults.deadline),
+    ...defined({ eval: evalName }),
     ...changes,
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
@@ -167,6 +183,17 @@ function checkedLabel(label: string | undefined): string | null {
   );
 }
 
+function checkedPrompts(prompts: ForkOptions["prompts"], parentId: string): Json | undefined {
+  if (prompts === undefined) return undefined;
+  const texts = Object.entries(Object(prompts) as Record<string, unknown>);
+  if (typeof prompts === "object" && texts.length > 0 && texts.every(([, text]) => typeof text === "string"))
+    return encode(prompts, `prompts of a fork of run ${parentId}`);
+  throw new DurableError(
+    "invalid-options",
+    `The fork of run ${parentId} has invalid prompts. Pass { [system prompt]: other system prompt }, both as texts.`,
+  );
+}
+
 /** The parent's ancestors and the parent itself, each with those new cuts that remove something from it. */
 function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   const { first, nonce } = parent;
@@ -202,6 +229,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
     first.kind !== "run.forked" ||
     first.edits.length > 0 ||
     first.input !== undefined ||
+    first.prompts !== undefined ||
     parent.entries.some(
       (entry) =>
         entry.seq > base && (entry.kind === "message.sent" || ("key" in entry && isKept(entry, cuts))),

@@ -7,15 +7,17 @@ import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { KnownAncestors } from "../journal/ancestors.ts";
-import type { JournalOptions } from "../journal/journal.ts";
+import type { JournalOptions, RunJournal } from "../journal/journal.ts";
 import type { SlotLimits, Storage, WorkflowPause } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/secret.ts";
 import { Turns } from "../values/turns.ts";
+import { LostBatches } from "./lost-batches.ts";
 import { ParkedRuns, type Parked, RecentJournals } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { observing, type Observe } from "./observer.ts";
+import type { EvalFork } from "../engine/evals.ts";
 import type { Shows } from "../engine/stop.ts";
 import { UnderWay, type Keeping } from "./under-way.ts";
 import { checkLimits } from "./window.ts";
@@ -123,6 +125,8 @@ export class Host {
   readonly find: Find;
   /** How many runs of each limited workflow may be driven at the same time, per slot. */
   readonly slots: SlotLimits | undefined;
+  /** Runs whose last batches the storage has lost. */
+  readonly lost: LostBatches;
   readonly parked: ParkedRuns;
   readonly recent: RecentJournals;
   readonly #known: KnownAncestors | undefined;
@@ -131,6 +135,8 @@ export class Host {
   readonly #background = new Map<Promise<void>, string>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
+  /** The forks of evals that this process drives, by id. */
+  readonly evals = new Map<string, EvalFork>();
   /** What is under way in this process, for people; `null` with a `world` of one's own, whose time is not theirs. */
   readonly underWay: UnderWay | null;
   /** The workflows that are paused; only apps know of them. */
@@ -144,8 +150,10 @@ export class Host {
     assertPrices(options.prices);
     assertOptions(options.record, "prompts", "record");
     const warm = options.warm ?? (options.world === undefined ? warmRuns : 0);
-    this.parked = new ParkedRuns(warm);
-    this.recent = new RecentJournals(warm);
+    this.lost = new LostBatches(this);
+    const lost = (journal: RunJournal, error: unknown): void => void this.lost.note(journal, error);
+    this.parked = new ParkedRuns(warm, lost);
+    this.recent = new RecentJournals(warm, lost);
     this.#known = warm === 0 ? undefined : new KnownAncestors();
     const { hooks, logger, world = systemWorld } = options;
     this.world = logger === undefined ? world : withLogger(world, logger);

@@ -6,7 +6,7 @@ import { atOnce } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Host } from "./host.ts";
 import { withTexts } from "./send.ts";
-import { hasEnded } from "../ports/storage-kit.ts";
+import { hasEnded, pageSize } from "../ports/storage-kit.ts";
 import { stateOf, type RunStateName } from "../journal/run-state.ts";
 import type { Definition } from "../engine/definition.ts";
 import { decode } from "../values/codec/decode.ts";
@@ -24,7 +24,29 @@ export interface ListedRun extends RunHead {
   readonly state: RunStateName;
 }
 
-export async function listRuns(host: Host, query: ListQuery): Promise<ListPage<ListedRun>> {
+/** Which runs to list. */
+export interface RunQuery extends ListQuery {
+  /** Only runs of this eval, or of any with `true`. Without it, lists leave runs of evals out. */
+  readonly eval?: string | true | undefined;
+}
+
+/** The runs that a query asks for. Runs of evals are filtered here, so a page may take several reads. */
+export async function listRuns(host: Host, query: RunQuery): Promise<ListPage<ListedRun>> {
+  const { eval: made, ...asked } = query;
+  if (made !== undefined && made !== true && typeof made !== "string") throw invalid("eval", made);
+  const fits = (head: ListedRun): boolean => (made === true ? head.eval !== undefined : head.eval === made);
+  const limit = pageSize(asked.limit);
+  const runs: ListedRun[] = [];
+  for (let page = await listAll(host, asked); ;) {
+    runs.push(...page.runs.filter(fits));
+    const isWhole = runs.length >= limit || page.next === null || page.partial === true;
+    if (isWhole || asked.signal?.aborted === true) return { ...page, runs };
+    page = await listAll(host, { ...asked, limit: limit - runs.length, cursor: page.next });
+  }
+}
+
+/** The same, with the runs of evals. */
+async function listAll(host: Host, query: ListQuery): Promise<ListPage<ListedRun>> {
   assertOptions(query, queryOptions, "list()");
   const { storage, cipher } = await host.journals();
   if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
@@ -60,6 +82,8 @@ const told = [
   "inherited",
   "error",
   "scope",
+  "eval",
+  "scores",
 ] as const satisfies readonly (keyof ListedRun)[];
 
 /** A listed run as it is shown outside: the fields that it has, without those that only storages read. */
@@ -78,7 +102,7 @@ export async function headState(host: Host, head: RunHead): Promise<RunStateName
 export async function headsBelow(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
   const heads = new Map<string, RunHead>();
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: ListPage<ListedRun> = await listRuns(host, { parent, cursor, limit: atOnce.listed });
+    const page: ListPage<ListedRun> = await listAll(host, { parent, cursor, limit: atOnce.listed });
     for (const head of page.runs) heads.set(head.runId, head);
     cursor = page.next;
   }

@@ -77,8 +77,15 @@ class DriveObserver implements Observer {
     this.#startedAt = host.world.now();
     this.#length = journal.position;
     const { runId, exists } = journal;
-    const { workflow } = journal.state.summary;
-    this.#run = { runId, workflow, version: exists ? journal.first.version : null, seed: seedOf(journal) };
+    const { workflow, eval: made } = journal.state.summary;
+    const version = exists ? journal.first.version : null;
+    this.#run = {
+      runId,
+      workflow,
+      version,
+      seed: seedOf(journal),
+      ...(made === undefined ? {} : { eval: made }),
+    };
   }
 
   /** The drive begins. */
@@ -96,6 +103,7 @@ class DriveObserver implements Observer {
       parent: parentOf(this.#journal, this.#host.driving),
       isNew: seq === first.seq,
       dueAt: due ? dueSince : null,
+      takenOver: this.#journal.takenOver,
     };
     for (const hooks of this.#hooks.sets) {
       const onStop = this.#hooks.call(hooks, "onRun", hooks.onRun, event);
@@ -205,7 +213,7 @@ class DriveObserver implements Observer {
 
   #step(entry: Attempted, replayed: boolean): void {
     if (!this.#hooks.wanted.onStep) return;
-    const { runId, workflow, version, seed } = this.#run;
+    const { runId, workflow, version, seed, eval: made } = this.#run;
     const { key, at, attempt, kind } = entry;
     const failed = kind === "step.failed" || kind === "stream.failed";
     // Written out: copying objects would be most of the cost of a hook, and long replays report many steps.
@@ -214,6 +222,7 @@ class DriveObserver implements Observer {
       workflow,
       version,
       seed,
+      ...(made === undefined ? {} : { eval: made }),
       at,
       key,
       kind: kind === "stream.completed" || kind === "stream.failed" ? "stream" : "step",

@@ -42,6 +42,9 @@ export interface CheckOut {
   readonly execution: Parked;
 }
 
+/** Told of a journal that could not be brought up to date. */
+type Failed = (journal: RunJournal, error: unknown) => void;
+
 /** Characters of the journals of all runs that are kept, so that memory is limited, and not only their number. */
 const mostText = 64 * 1024 * 1024;
 
@@ -51,8 +54,11 @@ export class ParkedRuns {
   #text = 0;
   readonly #out = new Map<RunJournal, CheckOut>();
 
-  constructor(limit: number) {
+  readonly #failed: Failed;
+
+  constructor(limit: number, failed: Failed = () => {}) {
     this.#limit = limit;
+    this.#failed = failed;
   }
 
   /** Keeps an execution that was parked. */
@@ -92,8 +98,9 @@ export class ParkedRuns {
       // A run that goes on after its end has calls that begin anew.
       const isSame = entries.every(({ outside, kind }) => outside && kind !== "run.retried");
       if (!journal.deleted && isSame) return journal;
-    } catch {
+    } catch (error) {
       // The caller now reads the journal from the start, and reports the same error.
+      this.#failed(journal, error);
     }
     this.#out.delete(journal);
     return null;
@@ -140,8 +147,11 @@ export class RecentJournals {
   /** The run of the latest call of `takeOrOpen`. */
   #latest = "";
 
-  constructor(limit: number) {
+  readonly #failed: Failed;
+
+  constructor(limit: number, failed: Failed = () => {}) {
     this.#limit = limit;
+    this.#failed = failed;
   }
 
   /** Drops all journals, and keeps none from now on. */
@@ -157,8 +167,9 @@ export class RecentJournals {
     this.#kept.delete(locator);
     try {
       await journal.refresh();
-    } catch {
+    } catch (error) {
       // The caller opens the journal anew, and reports the same error if it is still there.
+      this.#failed(journal, error);
       return null;
     }
     return journal.exists ? journal : null;

@@ -181,28 +181,26 @@ class QuotaUse {
         const isCounted = usage !== undefined && (tokens ?? cost) !== undefined;
         const slowMs = slowedBy(thrown, this.#host.world.now());
         if (concurrent === undefined && !isCounted && slowMs === null) return;
-        await this.#change((state, now) => {
+        await this.#change((state, now, mayBeDone) => {
           delete state.calls[this.#id];
           if (slowMs !== null) state.rest = Math.max(state.rest, now + slowMs);
           if (usage === undefined) return 0;
           // An unknown cost counts as it was reserved.
           const used = [tokensOf(usage), costOfAll(usage) ?? amounts[2]] as const;
           state.means = state.means.map((mean, n) => mixed(mean, used[n] as number)) as State["means"];
-          const more = used.map((amount, n) => amount - (amounts[n + 1] as number));
+          const more = used
+            .map((amount, n) => amount - (amounts[n + 1] as number))
+            .map((amount) => (mayBeDone ? Math.max(0, amount) : amount));
           this.#window.correct(state.window, now, at, [0, ...more]);
           return 0;
         });
       },
       giveBack: async () => {
         stop();
-        await this.#change((state, now) => {
+        await this.#change((state, now, mayBeDone) => {
           delete state.calls[this.#id];
-          this.#window.correct(
-            state.window,
-            now,
-            at,
-            amounts.map((amount) => -amount),
-          );
+          const back = amounts.map((amount) => -amount);
+          if (!mayBeDone) this.#window.correct(state.window, now, at, back);
           return 0;
         });
       },
@@ -233,8 +231,8 @@ class QuotaUse {
   }
 
   /** `change` returns 0 when the new state is to be kept. */
-  #change(change: (state: State, now: number) => number): Promise<number> {
-    return this.#store.update(this.name, (text, now) => {
+  #change(change: (state: State, now: number, mayBeDone: boolean) => number): Promise<number> {
+    return this.#store.update(this.name, (text, now, mayBeDone) => {
       const [window, calls, means, rest] = (text === null ? [null, {}, [0, 0], 0] : JSON.parse(text)) as [
         string | null,
         State["calls"],
@@ -243,7 +241,7 @@ class QuotaUse {
       ];
       const live = Object.entries(calls).filter(([, until]) => until > now);
       const state = { window: this.#window.read(window), calls: Object.fromEntries(live), means, rest };
-      const wait = change(state, now);
+      const wait = change(state, now, mayBeDone);
       // Calls under way, and the time that a service asked for, may outlast the window.
       const keepMs =
         this.#window.keepMs(state.window, now) + this.#host.leaseMs + Math.max(0, state.rest - now);

@@ -98,7 +98,7 @@ class Purge {
     const roots = await this.#filter(old, async (head) => !(await this.#hasParent(head, parents)));
     if (keep === undefined) return roots;
     const selected: RunHead[] = [];
-    for (const head of roots) if (!(await this.#keptOf(head.workflow)).has(head.runId)) selected.push(head);
+    for (const head of roots) if (!(await this.#keptOf(head)).has(head.runId)) selected.push(head);
     return selected;
   }
 
@@ -111,16 +111,18 @@ class Purge {
     );
   }
 
-  /** The newest runs of a workflow, by id. */
-  async #keptOf(workflow: string): Promise<ReadonlySet<string>> {
-    const known = this.#kept.get(workflow);
+  /** The newest runs of the workflow of a run, by id. Runs of evals count apart: an eval makes many forks at once. */
+  async #keptOf({ workflow, eval: made }: RunHead): Promise<ReadonlySet<string>> {
+    const isOfEval = made !== undefined;
+    const place = `${isOfEval} ${workflow}`;
+    const known = this.#kept.get(place);
     if (known !== undefined) return known;
     const { keep = 0, statuses } = this.#settings;
     const found: RunHead[] = [];
     for (const status of keep === 0 ? [] : statuses) {
       let left = keep;
       for await (const page of this.#pages({ status, workflow })) {
-        const matching = page.filter((head) => this.#matches(head));
+        const matching = page.filter((head) => this.#matches(head) && (head.eval !== undefined) === isOfEval);
         const roots = await this.#filter(matching, async (head) => !(await this.#isChild(head)));
         found.push(...roots.slice(0, left));
         left -= roots.length;
@@ -129,7 +131,7 @@ class Purge {
     }
     const newest = found.toSorted((a, b) => b.createdAt - a.createdAt).slice(0, keep);
     const kept = new Set(newest.map(({ runId }) => runId));
-    this.#kept.set(workflow, kept);
+    this.#kept.set(place, kept);
     return kept;
   }
 
@@ -244,7 +246,7 @@ export interface PurgeOptions {
   readonly status?: EndStatus | readonly EndStatus[] | undefined;
   /** Only runs that ended this long ago, or longer. */
   readonly olderThan?: Duration | undefined;
-  /** Keeps this many runs of each workflow: the newest of those that `status` and `tags` select. */
+  /** Keeps this many runs of each workflow, those of evals apart: the newest of those that `status` and `tags` select. */
   readonly keep?: number | undefined;
   /** Only runs of this workflow, or of one of these. */
   readonly workflow?: string | readonly string[] | undefined;

@@ -76,8 +76,8 @@ async function changed(
 ): Promise<void> {
   try {
     const store = await storeOf(host);
-    await store.update(name, (text, now) => {
-      if (text === null) return { wait: 0, keepMs: 0 };
+    await store.update(name, (text, now, mayBeDone) => {
+      if (text === null || mayBeDone) return { wait: 0, keepMs: 0 };
       const window = Window.of(text);
       const state = window.read(text);
       change(window, state, now);

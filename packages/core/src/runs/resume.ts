@@ -9,7 +9,7 @@
 
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { acquire } from "./create.ts";
-import { advance, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
+import { advance, outcomeAfter, recordLoss, toNextStop, wakeParent } from "./drive.ts";
 import { codeOf } from "./replay.ts";
 import type { OnReplayEnd, ReplayEnd } from "../engine/stop.ts";
 import type { Definition } from "../engine/definition.ts";
@@ -19,6 +19,7 @@ import type { Fact } from "../journal/entry.ts";
 import type { WaitState } from "../journal/waits.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
+import { isRegression } from "../journal/errors.ts";
 import { RunJournal } from "../journal/journal.ts";
 import type { Keyring } from "../journal/tokens.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -204,6 +205,10 @@ async function resumeFound(
   const placed: { result: Placed | null } = { result: null };
   // A journal that has seen another driver writes nothing more, so the run is opened anew.
   const drives = (): boolean => leased.owned && !journal.lost && !isPaused;
+  const { position } = journal;
+  if (drives()) await recordLoss(host, leased);
+  // It is due then, and parks again whatever becomes of the answer.
+  const hasLost = journal.position > position;
   const onReplayEnd: OnReplayEnd = async (engine) => {
     const result = await place(engine, answer, host);
     if (result === "again") return result;
@@ -212,9 +217,14 @@ async function resumeFound(
     const parked = journal.state.summary.status === "suspended";
     // Answers that were recorded before are due for their verdict, whatever this one is.
     const isBehind = journal.state.wait(answer.wait).answers.length > 0;
-    return drives() && (parked || isBehind || isDue(journal, placed.result)) ? "go on" : "leave";
+    return drives() && (parked || isBehind || hasLost || isDue(journal, placed.result)) ? "go on" : "leave";
   };
   const stop = await toNextStop(host, definition, leased, { onReplayEnd });
+  // The storage has lost what the code has seen: it goes on from what is left, as any drive does.
+  if (stop.kind === "blocked" && leased.owned && isRegression(stop.error)) {
+    if (placed.result === null) return resume(host, token, answered);
+    return { ...placed.result, outcome: await advance(host, definition, await openRun(host, journal.runId)) };
+  }
   if (placed.result === null) {
     // The code does not fit the run. The answer is kept for code that does, as an answer that is given without code is.
     if (stop.kind === "blocked") {

@@ -10,8 +10,9 @@
  * window.5. Callers whose turn has come and who find the window full ask again one after the other, before all who come new.
  *     So a thousand of them, after a time without a worker, ask about twice each, and not all at every free place.
  * text-store.1. A change is a compare-and-swap on the text. One that came too late is computed again from the new text.
- * text-store.2. A storage that fails is asked again for a while. If the reply to a swap is lost, the
- *     same use may be counted twice.
+ * text-store.2. A storage that fails is asked again for a while. If the reply to a swap is lost, the same use may be counted
+ *     twice. But what is given back is given back once, or not at all: a place that is free twice is one too many. The text
+ *     does not tell whether the swap was done: another process may have taken since what was given back.
  */
 
 import type { Storage, StorageLimits } from "../ports/storage.ts";
@@ -219,16 +220,25 @@ export class TextStore {
     this.#world = world;
   }
 
-  /** `change` gets the text and the time by the clock of the storage, and may be called several times. */
+  /**
+   * `change` gets the text and the time by the clock of the storage, and may be called several times; `mayBeDone` says that
+   * an earlier swap of it failed, and may have been done.
+   */
   async update(
     name: string,
-    change: (text: string | null, now: number) => Change | Promise<Change>,
+    change: (text: string | null, now: number, mayBeDone: boolean) => Change | Promise<Change>,
   ): Promise<number> {
+    let mayBeDone = false;
     for (let [tries, failures] = [1, 0]; ; tries++) {
       try {
         const { value, now } = await this.#limits.read(name);
-        const { text, wait, keepMs } = await change(value, now);
-        if (text === undefined || (await this.#limits.swap(name, value, text, keepMs))) return wait;
+        const { text, wait, keepMs } = await change(value, now, mayBeDone);
+        if (text === undefined) return wait;
+        const isFirst = !mayBeDone;
+        mayBeDone = true;
+        if (await this.#limits.swap(name, value, text, keepMs)) return wait;
+        // Refused, so it was not done.
+        if (isFirst) mayBeDone = false;
         failures = 0;
       } catch (error) {
         if (isFinal(error)) throw error;

@@ -49,6 +49,7 @@ export const errorCodes = [
   "over-budget",
   "retry-refused",
   "run-failed",
+  "off-the-record",
   "cleanup-failed",
   "uncompensated",
   "storage-busy",

@@ -54,6 +54,10 @@ export const limits = {
   tagName: 64,
   /** Characters of the value of a tag. */
   tagValue: 256,
+  /** Scores of one run. */
+  scores: 32,
+  /** Characters of the note of a score. */
+  scoreNote: 16_000,
 } as const;
 
 /** How much is done in one go. Tests make these numbers small, so that they come to what lies beyond one go. */

@@ -31,7 +31,12 @@ export function checkedTags(tags: unknown, where: string): TagChanges {
 function fits([name, value]: readonly [string, unknown]): boolean {
   const isText =
     typeof value === "string" && value.length <= limits.tagValue && !/[\p{Cc}\p{Cs}]/u.test(value);
-  return (isText || value === null) && name.length <= limits.tagName && /^[\w.:/-]+$/.test(name);
+  return (isText || value === null) && isTagName(name);
+}
+
+/** True for a name that tags and scores may have. */
+export function isTagName(name: unknown): name is string {
+  return typeof name === "string" && name.length <= limits.tagName && /^[\w.:/-]+$/.test(name);
 }
 
 /** Refuses more tags than a run may have. */

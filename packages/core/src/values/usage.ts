@@ -81,12 +81,18 @@ export function sumSpent(rows: readonly SpentRow[]): SpentRow[] {
 }
 
 /** What a run used, as it is kept once the run is gone. */
-export function spentOf({ workflow, usage = [] }: Metered): SpentRow[] {
-  return sumSpent(usage.map((row) => ({ ...row, workflow })));
+export function spentOf({ workflow, usage = [], eval: made }: Metered): SpentRow[] {
+  return sumSpent(
+    usage.map((row) => ({ ...row, workflow: made === undefined ? workflow : evalPrefix + made })),
+  );
 }
+
+/** What evals used stands apart from what workflows used, also when their runs are gone. */
+export const evalPrefix = "eval ";
 
 interface Metered {
   readonly workflow: string;
+  readonly eval?: string;
   readonly usage?: readonly UsageRow[];
 }
 

@@ -7,7 +7,9 @@
 import type { App, AppOfStorage } from "../app.ts";
 import { appStorage } from "../runs/host.ts";
 import { pause } from "../ports/world.ts";
-import type { RunHead } from "../ports/storage.ts";
+import { stateOf, type RunStateName } from "../journal/run-state.ts";
+import type { ListPage, ListQuery, RunHead, RunTally } from "../ports/storage.ts";
+import { assertOptions } from "../values/options.ts";
 import { atOnce } from "../values/limits.ts";
 import { hasFields, isTexts, parsed } from "../values/shown.ts";
 
@@ -27,6 +29,13 @@ export interface WorkerInfo {
   readonly seenAt: number;
 }
 
+/** A worker with a name that was stopped. */
+export interface StoppedWorker {
+  readonly name: string;
+  readonly since: number;
+  readonly stoppedAt: number;
+}
+
 /** The work of one workflow. */
 export interface WorkflowLoad {
   readonly workflow: string;
@@ -38,12 +47,24 @@ export interface WorkflowLoad {
   readonly dueSince: number | null;
   /** True when the workflow is paused, so that its runs are not taken. */
   readonly paused: boolean;
+  /** How many runs that have not ended do what; only when asked for. */
+  readonly states?: Readonly<Partial<Record<RunStateName, number>>>;
+}
+
+/** Options of `fleetOf`. */
+export interface FleetOptions {
+  /** Counts all runs that have not ended by their state. Without it, only those that are driven or due are counted. */
+  readonly states?: boolean | undefined;
+  /** How many runs of each status are counted where the storage has no `tally`; 5,000 by default. */
+  readonly most?: number | undefined;
 }
 
 /** What `fleetOf` finds. */
 export interface Fleet {
   /** Workers that have a name, by name; `null` where the storage cannot list them. */
   readonly workers: readonly WorkerInfo[] | null;
+  /** Workers that had a name and stopped within a day, the last first. One that died is in neither list. */
+  readonly stopped: readonly StoppedWorker[];
   /** By workflow, those with work now and those that are paused. */
   readonly load: readonly WorkflowLoad[];
   /** True when there are more runs than were counted. */
@@ -55,6 +76,9 @@ const prefix = "worker ";
 const beatMs = 15_000;
 const silentMs = 60_000;
 const mostCounted = 5_000;
+/** For how long a worker that stopped is told of, and how many are. */
+const toldMs = 86_400_000;
+const mostTold = 20;
 
 /** Keeps the description of a worker in the storage, until the signal aborts. */
 export async function announce(
@@ -67,63 +91,118 @@ export async function announce(
   if (limits === undefined) return;
   const key = prefix + world.id();
   let since: number | null = null;
-  const write = async (keepMs: number): Promise<void> => {
+  const write = async (keepMs: number, isOver = false): Promise<void> => {
     const { value, now } = await limits.read(key);
     since ??= now;
-    const info: WorkerInfo = { ...describe(), since, seenAt: now };
-    await limits.swap(key, value, keepMs === 0 ? "" : JSON.stringify(info), Math.max(1, keepMs));
+    const info = { ...describe(), since, seenAt: now, ...(isOver && { stoppedAt: now }) };
+    await limits.swap(key, value, JSON.stringify(info), keepMs);
   };
   // The poll for due runs reports a storage that fails; here the next beat tries again.
   while (!signal.aborted) {
     await write(silentMs).catch(() => {});
     if (!signal.aborted) await pause(world, beatMs, signal);
   }
-  await write(0).catch(() => {});
+  await write(toldMs, true).catch(() => {});
 }
 
 /** The workers of the storage of an app, and the work that they have or that waits for one. */
-export async function fleetOf(app: App): Promise<Fleet> {
+export async function fleetOf(app: App, options: FleetOptions = {}): Promise<Fleet> {
+  assertOptions(options, "states most", "fleetOf");
   const now = app.world.now();
-  const [workers, due, running, paused] = await Promise.all([
+  const [{ workers, stopped }, { parts, more }, paused] = await Promise.all([
     workersOf(app),
-    headsOf(app, { dueAt: now }),
-    headsOf(app, { status: "running" }),
+    openRuns(app, now, options),
     app.paused(),
   ]);
-  const waiting = new Set(due.heads.map(({ runId }) => runId));
-  const load = new Map<string, { driven: number; due: number; dueSince: number | null; paused: boolean }>();
-  const of = (workflow: string) => {
-    const found = load.get(workflow) ?? { driven: 0, due: 0, dueSince: null, paused: false };
-    load.set(workflow, found);
-    return found;
-  };
-  for (const { workflow } of paused) of(workflow).paused = true;
-  for (const { workflow, runId } of running.heads) if (!waiting.has(runId)) of(workflow).driven += 1;
-  for (const head of due.heads) {
-    // It is not taken before something changes.
-    if (head.blocked !== undefined) continue;
-    const work = of(head.workflow);
-    work.due += 1;
-    work.dueSince = Math.min(work.dueSince ?? Infinity, head.dueSince ?? Infinity);
+  const pausedNames = new Set(paused.map(({ workflow }) => workflow));
+  const load = new Map<string, Counted>();
+  for (const workflow of pausedNames) load.set(workflow, counted(true));
+  for (const part of parts) {
+    const { workflow, runs, driven, due, status, dueSince } = part;
+    const state = stateOf(
+      { ...part, waits: part.waits || undefined },
+      { now, paused: pausedNames.has(workflow) },
+    );
+    // A run that is blocked is not taken before something changes.
+    const isDue = due && status !== "blocked";
+    if (!driven && !isDue && options.states !== true) continue;
+    const work = load.get(workflow) ?? counted(false);
+    load.set(workflow, work);
+    if (driven) work.driven += runs;
+    if (isDue) work.due += runs;
+    if (isDue) work.dueSince = Math.min(work.dueSince ?? Infinity, dueSince ?? Infinity);
+    work.states[state] = (work.states[state] ?? 0) + runs;
   }
   const byName = [...load].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return {
-    workers,
-    load: byName.map(([workflow, work]) => ({ workflow, ...work })),
-    more: due.more || running.more,
-  };
+  const shown = byName.map(([workflow, { states, ...work }]) => ({
+    workflow,
+    ...work,
+    ...(options.states === true && { states }),
+  }));
+  return { workers, stopped, load: shown, more };
 }
 
-async function workersOf(app: App & Partial<AppOfStorage>): Promise<WorkerInfo[] | null> {
-  const limits = (await app[appStorage]?.storage())?.limits;
-  if (limits === undefined) return null;
-  const [texts, { now }] = [await limits.texts(prefix), await limits.read(prefix)];
-  return texts
-    .map(({ value }) => parsed(value))
-    .filter(isWorker)
-    .filter(({ seenAt }) => now - seenAt < silentMs)
-    .toSorted((a, b) => (a.name === b.name ? a.since - b.since : a.name < b.name ? -1 : 1));
+interface Counted {
+  driven: number;
+  due: number;
+  dueSince: number | null;
+  paused: boolean;
+  states: Partial<Record<RunStateName, number>>;
 }
+
+function counted(paused: boolean): Counted {
+  return { driven: 0, due: 0, dueSince: null, paused, states: {} };
+}
+
+interface OpenRuns {
+  readonly parts: readonly RunTally[];
+  readonly more: boolean;
+}
+
+/** The runs that have not ended: as the storage counts them, or one by one. */
+async function openRuns(
+  app: App & Partial<AppOfStorage>,
+  now: number,
+  options: FleetOptions,
+): Promise<OpenRuns> {
+  const storage = await app[appStorage]?.storage();
+  if (storage?.tally !== undefined) return { parts: await storage.tally(now), more: false };
+  const { states = false, most = mostCounted } = options;
+  const statuses = states ? (["running", "suspended", "paused", "blocked"] as const) : (["running"] as const);
+  const [due, ...others] = await Promise.all([
+    headsOf(app, { dueAt: now }, most),
+    ...statuses.map((status) => headsOf(app, { status }, most)),
+  ]);
+  const isDue = new Set(due.heads.map(({ runId }) => runId));
+  const heads = new Map([due, ...others].flatMap((page) => page.heads.map((head) => [head.runId, head])));
+  const parts = [...heads.values()].map((head): RunTally => {
+    const { runId, status, waits, dueSince } = head;
+    const isOneDue = isDue.has(runId);
+    const driven = head.driven ?? (status === "running" && !isOneDue);
+    const sums = { runs: 1, waits: waits !== undefined, driven, due: isOneDue };
+    return { ...head, ...sums, dueSince: isOneDue ? dueSince : null };
+  });
+  return { parts, more: [due, ...others].some(({ more }) => more) };
+}
+
+async function workersOf(app: App & Partial<AppOfStorage>): Promise<Pick<Fleet, "workers" | "stopped">> {
+  const limits = (await app[appStorage]?.storage())?.limits;
+  if (limits === undefined) return { workers: null, stopped: [] };
+  const [texts, { now }] = [await limits.texts(prefix), await limits.read(prefix)];
+  const all = texts.map(({ value }) => parsed(value)).filter(isWorker);
+  const workers = all
+    .filter((worker) => !hasStopped(worker) && now - worker.seenAt < silentMs)
+    .toSorted((a, b) => (a.name === b.name ? a.since - b.since : a.name < b.name ? -1 : 1));
+  const stopped = all
+    .filter(hasStopped)
+    .toSorted((a, b) => b.stoppedAt - a.stoppedAt)
+    .slice(0, mostTold)
+    .map(({ name, since, stoppedAt }) => ({ name, since, stoppedAt }));
+  return { workers, stopped };
+}
+
+const hasStopped = (worker: WorkerInfo): worker is WorkerInfo & StoppedWorker =>
+  hasFields(worker, { stoppedAt: "number" });
 
 function isWorker(value: unknown): value is WorkerInfo {
   const { workflows, versions } = Object(value) as Partial<WorkerInfo>;
@@ -139,14 +218,16 @@ function isWorker(value: unknown): value is WorkerInfo {
 
 async function headsOf(
   app: App,
-  query: { readonly dueAt: number } | { readonly status: "running" },
+  query: Pick<ListQuery, "dueAt" | "status">,
+  most: number,
 ): Promise<{ readonly heads: readonly RunHead[]; readonly more: boolean }> {
   const heads: RunHead[] = [];
   let cursor: string | null = null;
   do {
-    const page = await app.list({ ...query, limit: atOnce.listed, cursor });
+    const limit = Math.min(atOnce.listed, most - heads.length);
+    const page: ListPage = await app.list({ ...query, limit, cursor });
     heads.push(...page.runs);
     cursor = page.next;
-  } while (cursor !== null && heads.length < mostCounted);
+  } while (cursor !== null && heads.length < most);
   return { heads, more: cursor !== null };
 }

@@ -93,13 +93,17 @@ test.each<[string, readonly string[], LiveOptions<string>, Read]>([
   expect((await lives.live(body)).value).toEqual(expected);
 });
 
-test("a failure that is final reaches the reader with its own error", async () => {
-  const lives = new Lives();
-  const producer = flaky(9, []);
-  const body = (ctx: Context) => readAll(liveStream(ctx, "say", producer, { retry: { attempts: 2 } }));
-  expect((await lives.live(body)).value).toEqual({ words: [], error: "lost 2" });
-  expect((await lives.live(body)).value).toEqual({ words: [], error: "lost 2" });
-});
+test.each([[[]], [["head"]]])(
+  "a failure before the first word that is final gives its own error alone, after %j, live and on replay",
+  async (before: readonly string[]) => {
+    const lives = new Lives();
+    const producer = flaky(9, before);
+    const options = { retry: { attempts: 2 }, isWord: (one: string) => one !== "head" };
+    const body = (ctx: Context) => readAll(liveStream(ctx, "say", producer, options));
+    expect((await lives.live(body)).value).toEqual({ words: [], error: "lost 2" });
+    expect((await lives.live(body)).value).toEqual({ words: [], error: "lost 2" });
+  },
+);
 
 test("a reader that leaves does not end the recording", async () => {
   const lives = new Lives();

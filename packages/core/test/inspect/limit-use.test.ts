@@ -2,7 +2,7 @@
 
 import { createApp, durable, MemoryStorage } from "@durable/core";
 import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
-import { limitUse } from "@durable/core/inspect";
+import { limitUse, quotaUse } from "@durable/core/inspect";
 import { expect, test } from "vitest";
 
 test("slots, rates and quotas are shown with their use", async () => {
@@ -48,6 +48,13 @@ test("slots, rates and quotas are shown with their use", async () => {
       { kind: "rate", name: "mail b", used: 1, tokens: 0, cost: 0, calls: 0 },
     ],
   });
+  // What was used stands in the part of the window in which it was.
+  const over = (await quotaUse(app)).map((one) => [one.what, one.used, one.over.length, one.over.at(-1)]);
+  expect(over).toEqual([
+    ["requests", 3, 20, 3],
+    ["tokens", 90, 20, 90],
+    ["concurrent", 3, 0, undefined],
+  ]);
   finish();
   await Promise.all(runs.map((run) => run.result()));
   const after = await limitUse(storage);

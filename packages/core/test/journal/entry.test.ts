@@ -197,6 +197,15 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     { kind: "run.paused", reason: "maintenance" },
   ],
   "run.unpaused": [{ kind: "run.unpaused" }],
+  "run.regressed": [
+    { kind: "run.regressed", from: 9, to: 4, steps: [] },
+    { kind: "run.regressed", from: 9, to: 4, steps: ["charge"] },
+  ],
+  "run.scored": [
+    { kind: "run.scored", name: "helpful", score: 0.5 },
+    { kind: "run.scored", name: "helpful", score: 0, note: value },
+    { kind: "run.scored", name: "helpful", score: null },
+  ],
   "run.retried": [
     { kind: "run.retried" },
     { kind: "run.retried", failed: ["map[a]/draft#2"], deadline: 1_900_000_000_000 },

@@ -86,6 +86,8 @@ const kinds: Record<FactKind, true> = {
   "run.paused": true,
   "run.unpaused": true,
   "run.retried": true,
+  "run.regressed": true,
+  "run.scored": true,
 };
 const tags: Record<Tag, true> = {
   undefined: true,

@@ -23,6 +23,8 @@ const all: Readonly<Record<FactKind, true>> = {
   "run.paused": true,
   "run.unpaused": true,
   "run.retried": true,
+  "run.regressed": true,
+  "run.scored": true,
   "step.started": true,
   "step.progress": true,
   "step.completed": true,
@@ -53,8 +55,8 @@ const all: Readonly<Record<FactKind, true>> = {
   "race.opened": true,
 };
 const kinds = Object.keys(all) as FactKind[];
-/** What the first entry of a chapter carries over, and what stands beside an outcome. */
-const carried = ["prompt", "messages", "report"];
+/** What the first entry of a chapter or a fork carries, and what stands beside an outcome. */
+const carried = ["prompt", "prompts", "messages", "report"];
 
 test("every value field of a kind is among those that are checked in its entries", () => {
   const unchecked = kinds.filter((kind) => {

@@ -1,5 +1,6 @@
 import { createApp, durable, type App, type PurgeOptions, type Storage } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
+import { forkForEval } from "@durable/core/storage";
 import { countingStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { lab, outputOf, tokenOf, type Lab } from "../support/behaviour-lab.ts";
@@ -113,6 +114,15 @@ describe("purge", () => {
     expect((await on.purge({ keep: 1 })).byWorkflow).toEqual({ quick: 3, other: 5 });
     expect(await on.ids()).toEqual(["o5", "q5"]);
     expect((await on.purge({ keep: 0 })).runs).toBe(2);
+  });
+
+  test("counts forks of evals apart for `keep`: they take no place of the runs that they judge", async () => {
+    const on = place();
+    const forks = { eval: "polite", variant: {}, stubs: {}, refuse: false, from: "work" };
+    for (const id of ["a", "b", "c"]) await on.run("other", id);
+    for (const id of ["e1", "e2", "e3"]) await on.world.run(forkForEval(on.app, "c", { ...forks, id }, null));
+    await on.purge({ keep: 2 });
+    expect(await on.ids()).toEqual(["b", "c", "e2", "e3"]);
   });
 
   test("counts all selected statuses together for `keep`", async () => {

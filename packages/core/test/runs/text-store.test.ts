@@ -91,3 +91,23 @@ describe("a change that comes too late", () => {
     expect(tookMs()).toBeLessThanOrEqual(mostMs);
   });
 });
+
+test("a change is told when an earlier swap of it may have been done", async () => {
+  const world = virtualWorld({ seed: 1 });
+  const told: boolean[] = [];
+  const replies = ["refused", "lost", "refused", "done"];
+  const limits = {
+    read: () => Promise.resolve({ value: null, now: world.now() }),
+    swap: () => {
+      const reply = replies.shift();
+      return reply === "lost" ? Promise.reject(failure) : Promise.resolve(reply === "done");
+    },
+  };
+  const store = new TextStore({ limits } as unknown as Storage, world);
+  const change = (_: string | null, __: number, mayBeDone: boolean) => {
+    told.push(mayBeDone);
+    return { text: "new", wait: 0, keepMs: 1_000 };
+  };
+  await world.run(store.update("a text", change));
+  expect(told).toEqual([false, false, true, true]);
+});

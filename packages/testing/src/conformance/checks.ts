@@ -9,6 +9,7 @@ import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
+import { duringChecks } from "./during.ts";
 import { endedChecks } from "./ended.ts";
 import { findingChecks } from "./finding.ts";
 import { waitsChecks } from "./waits.ts";
@@ -24,6 +25,7 @@ import { readChecks } from "./read.ts";
 import { reportChecks } from "./reports.ts";
 import { revisionChecks } from "./revision.ts";
 import { scheduleChecks } from "./schedules.ts";
+import { tallyChecks } from "./tally.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type Checks, type ConformanceHandle } from "./subject.ts";
 
@@ -57,6 +59,7 @@ const groups: readonly (readonly [why: string, tests: Checks])[] = [
   ["A note shows a blocked run in lists, until the journal grows or is leased.", noteChecks],
   ["The last report of a run is listed with it.", reportChecks],
   ["Pages hear of every change, and read nothing while there is none.", revisionChecks],
+  ["A tally is true, however many runs there are, so that alerts fire when they should.", tallyChecks],
   ["A pause of a workflow is seen by every process.", pauseChecks],
   [
     "A driver reads a long run from the beginning of its chapter, with every blob that its batches name.",
@@ -67,6 +70,7 @@ const groups: readonly (readonly [why: string, tests: Checks])[] = [
     "A deleted run is gone at once, and what forks read of it stays until the last of them is deleted.",
     deleteChecks,
   ],
+  ["Runs of a time are found for sums and charts.", duringChecks],
   ["A purge deletes runs that have ended and are unchanged, and nothing else.", endedChecks],
   ["Blobs are stored with the batch that names them first, and are read with it.", blobChecks],
   ["A blob comes back byte for byte, also if it is large or has an odd name.", blobBodyChecks],

@@ -49,6 +49,26 @@ export const headChecks: Checks = {
     expect(await subject.locators()).toEqual([third.locator, second.locator, first.locator]);
   },
 
+  "list has a run that is added later, as by a copy, where its creation belongs": async (subject) => {
+    const tags = { customer: "42" };
+    const [first, second] = [await subject.create({ tags }), await subject.create({ tags })];
+    const old = { createdAt: first.createdAt - 3_600_000, updatedAt: first.createdAt, tags };
+    const older = await subject.create({ ...old, createdAt: old.createdAt - 2 });
+    const added = await subject.create(old);
+    const between = await subject.create({ ...old, createdAt: old.createdAt - 1 });
+    const last = await subject.create({ tags });
+    const wanted = [last, second, first, added, between, older];
+    const { workflow, status } = first;
+    const finds = subject.storage.finds === true ? [{ tags }, { q: "42" }, { createdAfter: 0 }] : [];
+    for (const query of [{}, { workflow }, { status }, { workflow: [workflow, "none"] }, ...finds]) {
+      const found = await subject.pages({ ...query, limit: 2 }, async () => {});
+      expect(
+        found.map(({ runId }) => runId),
+        `of ${JSON.stringify(query)}`,
+      ).toEqual(wanted.map(({ runId }) => runId));
+    }
+  },
+
   "list filters by workflow, status and parent, apart and together": async (subject) => {
     const root = await subject.create({ workflow: "root" });
     const all = [root];

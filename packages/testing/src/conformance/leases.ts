@@ -150,10 +150,39 @@ export const leaseChecks: Checks = {
     const { storage, clock } = subject;
     const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
     clock.now += 1_000;
-    expect(await storage.lease(head.locator, "b", 1_000)).toEqual({ starts: 1, length: 1 });
+    expect(await storage.lease(head.locator, "b", 1_000)).toMatchObject({ starts: 1, length: 1 });
     await storage.append(request(head, 1, { owner: "b", ttlMs: 1_000 }));
     clock.now += 1_000;
-    expect(await storage.lease(head.locator, "c", 1_000)).toEqual({ starts: 1, length: 2 });
+    expect(await storage.lease(head.locator, "c", 1_000)).toMatchObject({ starts: 1, length: 2 });
+  },
+
+  "a lease that its owner did not give back is taken over, and says so": async (subject) => {
+    const { storage, clock } = subject;
+    const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
+    const lease = async (owner: string) => {
+      clock.now += 1_000;
+      const granted = await storage.lease(head.locator, owner, 1_000);
+      expect(granted).not.toBeNull();
+      return granted?.tookOver;
+    };
+    // A storage that does not know who had the last lease says nothing.
+    const first = await lease("b");
+    expect([true, undefined]).toContain(first);
+    if (first === undefined) return;
+    expect(await lease("b"), "its own").toBeUndefined();
+    const claim = storage.claim?.bind(storage);
+    clock.now += 1_000;
+    if (claim !== undefined)
+      expect(
+        await claim({ workflow: [head.workflow], dueAt: clock.now, limit: 1, quietMs: 5_000 }),
+      ).toHaveLength(1);
+    expect((await storage.lease(head.locator, "c", 1_000))?.tookOver, "after a claim").toBe(true);
+    await storage.release(head.locator, "c");
+    expect(await lease("d"), "released").toBeUndefined();
+    await storage.lease(head.locator, "d", 0);
+    expect(await lease("e"), "given back").toBeUndefined();
+    await storage.append(request(head, 1, null));
+    expect(await lease("f"), "given back by an append").toBeUndefined();
   },
 
   "an append takes the lease for its owner": async (subject) => {

@@ -56,6 +56,21 @@ export const singletonChecks: Checks = {
     await subject.create({ flow });
   },
 
+  "limits: a batch after the end, as of a score, is recorded while another run has the singleton": async (
+    subject,
+  ) => {
+    const { storage } = subject;
+    expect(subject.limits).toBeDefined();
+    const flow = { startAt: subject.clock.now, singleton: "one" };
+    const first = await subject.create({ flow });
+    const ended = { ...first, status: "completed", wakeAt: null } as const;
+    await storage.append(request(ended, 1, null));
+    await subject.create({ flow });
+    const scored = { ...ended, scores: { helpful: 1 } };
+    await storage.append({ ...request(scored, 2), newMarks: true });
+    expect((await storage.read(first.locator)).head).toEqual(scored);
+  },
+
   "limits: of a run that begins and one that goes on at the same time, one is recorded": async (subject) => {
     const { storage } = subject;
     expect(subject.limits).toBeDefined();

@@ -16,9 +16,19 @@ async function change(
   { storage }: Subject,
   before: RunHead,
   position: number,
-  marks: Pick<RunHead, "waits" | "mark" | "usage">,
+  marks: Pick<RunHead, "waits" | "mark" | "usage" | "scores">,
 ): Promise<RunHead> {
-  const { waits: _, mark: __, usage: ___, inherited: ____, error: _____, scope: ______, ...head } = before;
+  const {
+    waits: _,
+    mark: __,
+    usage: ___,
+    inherited: ____,
+    error: _____,
+    scope: ______,
+    eval: _______,
+    scores: ________,
+    ...head
+  } = before;
   const next = { ...head, ...marks };
   await storage.append({ ...request(next, position), newMarks: true });
   return next;
@@ -42,7 +52,9 @@ const asking: Checks = {
     expect((await heads())[0], "an append that changes nothing about waits").toEqual(opened);
   },
 
-  "what a head says of usage, errors and scope is kept, changed and removed": async (subject) => {
+  "what a head says of usage, errors, scope, evals and scores is kept, changed and removed": async (
+    subject,
+  ) => {
     subject.needsFinds();
     const row = {
       day: "2026-11-18",
@@ -53,7 +65,15 @@ const asking: Checks = {
     };
     const error = { code: "step-failed", key: "a/b", group: "g", message: '"it\'s"' };
     const inherited = [{ ...row, provider: "p", cost: 0.1 + 0.2 }];
-    const head = await subject.create({ usage: [row], inherited, error, scope: "tenant-1" });
+    const scores = { helpful: 0, "a.b:c/d-e": -1.5e-7 };
+    const head = await subject.create({
+      usage: [row],
+      inherited,
+      error,
+      scope: "tenant-1",
+      eval: "e 1",
+      scores,
+    });
     const plain = await subject.create();
     const heads = async (): Promise<readonly RunHead[]> => (await subject.list()).runs;
     expect(await heads()).toEqual([plain, head]);
@@ -64,6 +84,11 @@ const asking: Checks = {
     expect(await heads()).toEqual([more, less]);
     await subject.storage.append(request(more, 2));
     expect((await heads())[0], "an append that changes nothing of it").toEqual(more);
+    const ended = { status: "completed", wakeAt: null, dueSince: null } as const;
+    const end = await change(subject, { ...less, ...ended }, 2, {});
+    const scored = await change(subject, end, 3, { scores });
+    expect((await heads())[1], "scores come after the end").toEqual(scored);
+    expect((await subject.storage.read(head.locator)).head).toEqual(scored);
   },
 
   "list({ waiting }) has runs with open waits, those that expire first before others, whatever they do":

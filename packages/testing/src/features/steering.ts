@@ -1,6 +1,6 @@
 /** What operators do with runs and workflows: pause, retry, cancel, purge, and inspect what is blocked. */
 
-import { durable, FatalError, type App } from "@durable/core";
+import { durable, FatalError, type App, type RunHead } from "@durable/core";
 import { expect } from "vitest";
 import type { Feature } from "./feature.ts";
 import { refuses, tokenOf, type FeatureLab } from "./lab.ts";
@@ -69,6 +69,35 @@ export const pausedWorkflows: Feature = {
     },
   },
   without: (lab) => refuses(() => lab.app([ask]).pause("ask"), /cannot pause a workflow. Pause its runs/),
+};
+
+export const scoring: Feature = {
+  name: "Scores",
+  page: "guides/test/datasets.md",
+  programs: {
+    "a run gets scores before and after its end, and its head has the last of each name": async (lab) => {
+      const app = lab.app([ask]);
+      const token = await asked(lab, app, "r");
+      const run = app.get("r");
+      await lab.run(run.score("helpful", 0.5, "too early to say"));
+      expect(await lab.run(run.outcome())).toMatchObject({ status: "suspended" });
+      lab.worker(app);
+      await lab.run(app.resume(token, "yes"));
+      expect(await lab.ended(run)).toMatchObject({ status: "completed", output: "got yes" });
+      const { updatedAt } = (await lab.list(app))[0] as RunHead;
+      await lab.pass(60_000);
+      await lab.run(run.score("helpful", true));
+      expect(await lab.run(run.score("short", 3))).toEqual({ helpful: 1, short: 3 });
+      const entries = await lab.run(run.entries());
+      await lab.run(run.score("short", 3));
+      expect(await lab.run(run.entries())).toHaveLength(entries.length);
+      expect(await lab.list(app)).toMatchObject([
+        { status: "completed", updatedAt, scores: { helpful: 1, short: 3 } },
+      ]);
+      await lab.run(run.score("short", null));
+      expect((await lab.list(app))[0]?.scores).toEqual({ helpful: 1 });
+    },
+  },
 };
 
 export const purging: Feature = {

@@ -14,7 +14,7 @@ import { describe, it } from "vitest";
 import type { Open } from "../conformance/checks.ts";
 import { virtualWorld } from "../virtual-world.ts";
 import { claims, type Feature, type Program } from "./feature.ts";
-import { blocked, pausedRuns, pausedWorkflows, purging, retrying } from "./steering.ts";
+import { blocked, pausedRuns, pausedWorkflows, purging, retrying, scoring } from "./steering.ts";
 import { answers, children, chapters, droppedChapters, messages, streams, undoing } from "./runs.ts";
 import { budgets, concurrency, namedWorkers, rates, stepLimits, treeBudgets } from "./limits.ts";
 import { copies, forks, versions } from "./forks.ts";
@@ -37,6 +37,7 @@ export const features: readonly Feature[] = [
   lists,
   tags,
   pausedRuns,
+  scoring,
   pausedWorkflows,
   blocked,
   purging,

@@ -205,6 +205,40 @@ export function withoutEnd(batches: readonly GoldenBatch[]): readonly GoldenBatc
   return [...batches.slice(0, last), ...before];
 }
 
+/** What `durable export` writes of one run: the runs that it reads come before it. */
+interface ExportedRuns {
+  readonly format: "durable-export";
+  readonly runs: readonly (GoldenAncestor & {
+    readonly head: { readonly runId: string; readonly workflow: string };
+  })[];
+}
+
+export function isExport(json: unknown): json is ExportedRuns {
+  const { format, runs } = Object(json) as { readonly format?: unknown; readonly runs?: unknown };
+  return format === "durable-export" && Array.isArray(runs) && runs.length > 0;
+}
+
+/** The journal of the last run of an export. */
+export function ofExport({ runs }: ExportedRuns): GoldenJournal {
+  const parts = runs.map(({ head, batches, from, blobs }) => ({
+    head,
+    part: {
+      runId: head.runId,
+      batches: batches.map((batch) => (typeof batch === "string" ? readable(batch) : batch)),
+      ...(from !== undefined && { from }),
+      ...(blobs !== undefined && { blobs }),
+    },
+  }));
+  const { head, part: own } = parts.at(-1) as (typeof parts)[number];
+  const ancestors = parts.slice(0, -1).map(({ part: one }) => one);
+  return {
+    format: goldenFormat,
+    workflow: head.workflow,
+    ...own,
+    ...(ancestors.length > 0 && { ancestors }),
+  };
+}
+
 /** A fresh storage that holds these journals and nothing else. */
 export async function load(journals: readonly GoldenAncestor[], now: () => number): Promise<MemoryStorage> {
   const storage = new MemoryStorage({ now });

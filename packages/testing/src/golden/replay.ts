@@ -104,7 +104,10 @@ function verdictFor(error: Error, otherwise: GoldenVerdict): GoldenVerdict {
 }
 
 function latestTime(journal: GoldenJournal): number {
-  const times = entriesOf(allBatches(journal)).map(({ at }) => (typeof at === "number" ? at : 0));
+  // A score may come years later, and wakes nothing.
+  const times = entriesOf(allBatches(journal)).map(({ at, kind }) =>
+    typeof at === "number" && kind !== "run.scored" ? at : 0,
+  );
   return times.reduce((latest, at) => Math.max(latest, at), 0);
 }
 

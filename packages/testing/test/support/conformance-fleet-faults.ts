@@ -196,4 +196,30 @@ export const fleetFaults: readonly Planted[] = [
       },
     }),
   ],
+  [
+    "a tally finds a run due exactly when lists do",
+    "counts runs with a driver as due",
+    (good) => ({
+      tally: async (dueAt) =>
+        (await good.tally(dueAt)).map((part) => ({ ...part, due: part.due || part.driven })),
+    }),
+  ],
+  [
+    "a tally counts deleted runs no longer, and as many as there are",
+    "stops after a page",
+    (good) => ({
+      tally: async (dueAt) =>
+        (await good.tally(dueAt)).map((part) => ({ ...part, runs: Math.min(part.runs, 1_000) })),
+    }),
+  ],
+  [
+    "a lease that its owner did not give back is taken over, and says so",
+    "says so of every lease",
+    (good) => ({
+      lease: async (...given) => {
+        const lease = await good.lease(...given);
+        return lease && { ...lease, tookOver: true };
+      },
+    }),
+  ],
 ];

@@ -2,16 +2,26 @@
 
 import {
   dueOrder,
+  duringOf,
   endedBefore,
   isFound,
   noted,
   pageSize,
   parentsOf,
   readCursor,
+  timeDuring,
   waitsUntil,
   workflowsOf,
 } from "../../ports/storage-kit.ts";
-import type { BlockedNote, Lease, ListPage, ListQuery, RunHead } from "../../ports/storage.ts";
+import type {
+  BlockedNote,
+  DuringQuery,
+  Lease,
+  ListPage,
+  ListQuery,
+  RunDuring,
+  RunHead,
+} from "../../ports/storage.ts";
 
 export interface KeptBlob {
   readonly body: string;
@@ -28,7 +38,7 @@ export interface Kept {
   chapters: number[];
   /** The blobs that this run names, each with the position of the first batch of each chapter that did. */
   readonly named: Map<string, { readonly blob: KeptBlob; positions: number[] }>;
-  /** Order of creation: lists are sorted by it. */
+  /** The place in the order of creation (`placeFor`): lists are sorted by it. */
   readonly order: number;
   lease: { owner: string; until: number } | null;
   /** Leases taken when the journal had `startsAt` batches. */
@@ -145,4 +155,17 @@ export function page(found: readonly Kept[], query: ListQuery, now: number): Lis
     runs: runs.map((run) => ({ ...noted(run.head, run.note), driven: isHeld(run, now) })),
     next: last === undefined ? null : `${(time ?? placeOf)(last)}:${last.order}`,
   };
+}
+
+/** The runs of a time, the newest first. */
+export function keptDuring(all: Iterable<Kept>, query: DuringQuery): RunDuring[] {
+  const found = [...all].flatMap(({ head, deleted }) => {
+    const at = deleted ? null : timeDuring(head, query);
+    const isAsked = query.by === "created" || query.status === undefined || head.status === query.status;
+    return at !== null && isAsked && at >= query.after && at < query.before ? [{ at, head }] : [];
+  });
+  return found
+    .toSorted((a, b) => b.at - a.at)
+    .slice(0, query.limit)
+    .map(({ head }) => duringOf(head));
 }

@@ -8,8 +8,8 @@
  *     bases/<locator>                             the older part of a large snapshot, which is not written each time
  *     index/<status>/<created, newest first>...   one for each run, by its status; one more for a run with a note
  *     timers/<due>...                             one for each run that is suspended until a time
- *     schedules/..., schedule-records/...         schedules, which are not part of a run (schedules.ts)
- *     paused                                      the workflows that are paused
+ *     schedules/..., schedule-records/...         schedules, which are not part of a run (registers.ts)
+ *     pauses/..., pause-records/...               the workflows that are paused (registers.ts)
  *
  * A run that is deleted and started again gets the next generation, so that the objects of the two cannot be confused.
  */
@@ -75,6 +75,8 @@ export interface Marker {
   /** The sort key, which is also the cursor of a page that ends here. */
   readonly order: string;
   readonly wake: string;
+  /** Until when a driver holds the run, at least; empty if the marker does not say so. */
+  readonly held: string;
   readonly workflow: string;
   readonly parent: string;
 }
@@ -88,8 +90,9 @@ export const timersPrefix = "timers/";
 /** What the index says about a run. */
 interface Indexed {
   readonly head: RunHead;
-  /** The slot that set the present status and wake time. */
+  /** The slot that set the present status, wake time and `held`. */
   readonly since: number;
+  readonly held?: number | undefined;
   /** The note of the run, if it is not void, with the slot that wrote it. */
   readonly blocked?: { readonly slot: number } | undefined;
 }
@@ -97,15 +100,15 @@ interface Indexed {
 /** The index objects of a run. */
 export function markersOf(
   { locator, generation }: Omit<Place, "slot">,
-  { head, since, blocked }: Indexed,
+  { head, since, held, blocked }: Indexed,
 ): string[] {
   // A run that is due at once is listed by the time since when it is.
   const wake = head.wakeAt === null ? "-" : timeText(head.wakeAt === 0 ? (head.dueSince ?? 0) : head.wakeAt);
-  const restOf = (slot: number): string =>
-    `${locator}.${generation}.${slot}.${wake}.${hint(head.workflow)}.${hint(head.parent)}`;
-  const byStatus = (status: RunStatus, slot: number): string =>
-    `${statusPrefix(status)}${newestFirst(head.createdAt)}.${restOf(slot)}`;
-  const markers = [byStatus(head.status, since)];
+  const restOf = (slot: number, until = ""): string =>
+    `${locator}.${generation}.${slot}.${wake}${until}.${hint(head.workflow)}.${hint(head.parent)}`;
+  const byStatus = (status: RunStatus, slot: number, until?: string): string =>
+    `${statusPrefix(status)}${newestFirst(head.createdAt)}.${restOf(slot, until)}`;
+  const markers = [byStatus(head.status, since, held === undefined ? "" : `h${timeText(held)}`)];
   if (head.status === "suspended" && head.wakeAt !== null)
     markers.push(`${timersPrefix}${wake}.${timeText(head.createdAt)}.${restOf(since)}`);
   if (blocked !== undefined) markers.push(byStatus("blocked", blocked.slot));
@@ -117,13 +120,14 @@ export function isPresent({ key, place }: Marker, { since, blocked }: Omit<Index
   return (key.startsWith(statusPrefix("blocked")) ? blocked?.slot : since) === place.slot;
 }
 
-const markerParts = /^(?:index\/[a-z]+|timers)\/(.*)\.(.+)\.(\d+)\.(\d+)\.(\d{15}|-)\.([^.]+)\.([^.]+)$/;
+const markerParts =
+  /^(?:index\/[a-z]+|timers)\/(.*)\.(.+)\.(\d+)\.(\d+)\.(\d{15}|-)(?:h(\d{15}))?\.([^.]+)\.([^.]+)$/;
 
 /** `null` for a key that this library did not write. */
 export function readMarker(key: string): Marker | null {
-  const [, time, locator, generation, slot, wake, workflow, parent] = markerParts.exec(key) ?? [];
+  const [, time, locator, generation, slot, wake, held = "", workflow, parent] = markerParts.exec(key) ?? [];
   if (time === undefined || locator === undefined || wake === undefined) return null;
   if (workflow === undefined || parent === undefined) return null;
   const place = { locator, generation: Number(generation), slot: Number(slot) };
-  return { key, place, order: `${time}.${locator}`, wake, workflow, parent };
+  return { key, place, order: `${time}.${locator}`, wake, held, workflow, parent };
 }

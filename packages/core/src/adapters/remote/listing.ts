@@ -207,11 +207,13 @@ export class Listing {
   async #due(query: ListQuery, dueAt: number): Promise<Marker[]> {
     const { status, cursor } = query;
     const latest = timeText(dueAt);
+    const now = timeText(this.#now());
     const mayBe = hintsOf(query);
     const found: Marker[] = [];
     const gather = async (prefix: string, sorted: boolean): Promise<void> => {
       for await (const marker of this.#markers(prefix)) {
-        const { wake, key, place } = marker;
+        const { wake, held, key, place } = marker;
+        if (held > now) continue;
         // A run that is running is due, whatever the clock of its last writer was.
         if (wake === "-" || (sorted && wake > latest)) {
           if (sorted) return;

@@ -18,8 +18,10 @@ export interface State {
   readonly starts: number;
   readonly startsAt: number;
   readonly quietUntil: number;
-  /** The slot that set the present status and wake time. It is part of the keys of the index objects. */
+  /** The slot that set the present status, wake time and `held`. It is part of the keys of the index objects. */
   readonly since: number;
+  /** Until when the index object of a running run says that it is not due. The lease may last longer, and never less. */
+  readonly held?: number;
   /** Names of the forks that read this run, and the name under which this run is a reader of its ancestors. */
   readonly readers: readonly string[];
   readonly reader: string;
@@ -155,7 +157,29 @@ export function grown(
     deleted: false,
     closed: false,
   };
-  return beginsChapter(state) ? { ...state, chapterSlot: slot } : state;
+  return placed(before, beginsChapter(state) ? { ...state, chapterSlot: slot } : state, { slot, now });
+}
+
+/**
+ * A state as it is indexed from its slot on. While a driver holds a run, the index says until when, so that nobody reads the
+ * run to see that it is not due. A drive that is shorter than half of its lease writes nothing for it.
+ */
+export function placed(
+  before: State | null,
+  state: State,
+  { slot, now }: { readonly slot: number; readonly now: number },
+): State {
+  if (state.deleted) return state;
+  const { held: said, ...rest } = state;
+  const { head, lease } = state;
+  const until = head.status === "running" ? Math.max(lease?.until ?? 0, state.quietUntil) : 0;
+  const half = (until - now) / 2;
+  const isRenewed = lease !== null && before?.lease?.owner === lease.owner;
+  let held: number | undefined;
+  if (until > now && said !== undefined) held = said <= until && said - now >= half ? said : until;
+  else if (until > now && (state.since === slot || (isRenewed && now - (head.dueSince ?? now) >= half)))
+    held = until;
+  return held === said ? state : { ...rest, since: slot, ...(held !== undefined && { held }) };
 }
 
 export function isHeld({ lease }: State, now: number): boolean {
@@ -206,9 +230,14 @@ export function readFrom(slot: number, state: State): State {
 }
 
 /** What the index says about a state: a note that is void has no index object. */
-export function indexed(state: State): Pick<State, "head" | "since" | "blocked"> {
-  const { head, since, blocked } = state;
-  return { head, since, ...(blocked !== undefined && noteOf(state) !== null && { blocked }) };
+export function indexed(state: State): Pick<State, "head" | "since" | "held" | "blocked"> {
+  const { head, since, held, blocked } = state;
+  return {
+    head,
+    since,
+    ...(held !== undefined && { held }),
+    ...(blocked !== undefined && noteOf(state) !== null && { blocked }),
+  };
 }
 
 function unblocked({ blocked: _blocked, ...state }: State): State {

@@ -7,6 +7,7 @@
  * remote-storage.3. A chapter has all that it needs in its own records, so the cost of reading it does not grow with
  *     the log.
  * remote-storage.4. A call that writes nothing to the log leaves nothing in the index, unless it was interrupted.
+ * remote-storage.5. The index never says longer than the lease, or the rest after it, that a run is not due.
  */
 
 import type { DurableError } from "../../values/errors.ts";
@@ -35,7 +36,7 @@ import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
 import { mark, unmade, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
-import { keepPause, pausesOf } from "./pauses.ts";
+import { RemotePauses } from "./pauses.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
 import {
   blockedBy,
@@ -44,6 +45,7 @@ import {
   isHeld,
   leased,
   noteOf,
+  placed,
   released,
   startsOf,
   unleased,
@@ -68,6 +70,7 @@ export class RemoteStorage implements Storage {
   /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
   readonly finds = true;
   readonly costs = true;
+  readonly #pauses: RemotePauses;
   readonly schedules: ScheduleStore;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
@@ -99,6 +102,7 @@ export class RemoteStorage implements Storage {
     this.#reading = new Reading(this.#logs, this.#chapters, this.#blobs, () => world.now());
     this.#listing = new Listing(this.#bucket, this.#logs, world, (locator) => this.#family.goOn(locator));
     this.schedules = new RemoteSchedules(this.#bucket, world, () => this.#assure());
+    this.#pauses = new RemotePauses(this.#bucket, world, () => this.#assure());
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -199,11 +203,11 @@ export class RemoteStorage implements Storage {
   }
 
   pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
-    return keepPause(this.#bucket, workflow, pause);
+    return this.#pauses.set(workflow, pause);
   }
 
   paused(): Promise<readonly WorkflowPause[]> {
-    return pausesOf(this.#bucket);
+    return this.#pauses.list();
   }
 
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
@@ -266,7 +270,8 @@ export class RemoteStorage implements Storage {
         if (log !== null && !log.state.closed) {
           const { generation, state: before } = log;
           const place = { locator, generation, slot: log.slot + 1 };
-          const state = change(before, place);
+          const changed = change(before, place);
+          const state = changed && placed(before, changed, { slot: place.slot, now: this.#world.now() });
           if (state !== null && (await this.#write(place, log, { state, made }))) {
             if (!state.deleted) await unmark(this.#plain, place, [before, state]);
             return log;

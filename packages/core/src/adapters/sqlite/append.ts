@@ -1,6 +1,13 @@
 /** One append, in the tables of the file. It runs inside a commit (commits.ts). */
 
-import { conflict, droppedConflict, dueOrder, marksText, waitsUntil } from "../../ports/storage-kit.ts";
+import {
+  conflict,
+  droppedConflict,
+  dueOrder,
+  marksText,
+  placeFor,
+  waitsUntil,
+} from "../../ports/storage-kit.ts";
 import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 import type { DurableError } from "../../values/errors.ts";
 import { nameBlobs, refusalOf } from "./blobs.ts";
@@ -34,7 +41,14 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
     // Checked before anything is written, so that a refusal has nothing to undo.
     if (!lacks(sql, ancestors) && readsDropped(sql, head)) throw tooLate(sql, head);
     if (!lacks(sql, ancestors))
-      changes = create.run(...about, sumOf(about), ...part, ...fold, ...claim).changes;
+      changes = create.run(
+        placeFor(createdAt, (from, to) => sql.lastPlace.get(from, to)?.["id"] as number | null),
+        ...about,
+        sumOf(about),
+        ...part,
+        ...fold,
+        ...claim,
+      ).changes;
   } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
   else {
     const [owner, process, until] = claim as [Value, Value, Value];

@@ -1,6 +1,6 @@
 /** `#default-storage` on platforms with files: `journal.db` in `.durable`, or in the folder that `DURABLE_DIR` names. */
 
-import { chmodSync, statSync } from "node:fs";
+import { chmodSync, statSync } from "./node-fs.ts";
 import { join, resolve } from "node:path";
 import type { Storage } from "../../ports/storage.ts";
 import { folderMode, ignoreInGit, makeFolder } from "./private-files.ts";

@@ -38,6 +38,27 @@ const wanted = `wake_at <= ?3 AND ${isDueRow} AND ${isFree("?4", "?5")}
          AND (?6 IS NULL OR version IN (SELECT value FROM json_each(?6)))`;
 const bySlot = `runs INDEXED BY runs_by_slot WHERE workflow = ?1 AND fair = ?2 AND slot IS NOT NULL`;
 
+/** In the text of marks, quotes of values are escaped, so that no value looks like this. */
+const mark = `CASE WHEN instr(marks, '"mark":"waiting"') THEN 'waiting' WHEN instr(marks, '"mark":"failing"') THEN 'failing'
+    WHEN instr(marks, '"mark":"cancelling"') THEN 'cancelling' END`;
+
+/** Each status on its own, because each is a part of an index. */
+const openRuns = ["running", "suspended", "paused"]
+  .map((status) => `SELECT * FROM runs INDEXED BY runs_by_status WHERE status = '${status}' AND deleted = 0`)
+  .join(" UNION ALL ");
+
+/** Parameters: the time by which a run is due, now, dead processes. */
+const tallyText = `
+  SELECT workflow, status, mark, waits, driven, due, count(*) AS runs, min(wake_at) AS wake_at,
+    min(CASE WHEN due THEN due_order + priority END) AS due_since
+  FROM (
+    SELECT workflow, CASE WHEN blocked IS NULL THEN status ELSE 'blocked' END AS status, ${mark} AS mark,
+      waits_at IS NOT NULL AS waits, ifnull(lease_until > ?2 AND NOT dead, 0) AS driven,
+      ifnull(wake_at <= ?1 AND (dead OR (quiet_until <= ?2 AND ifnull(lease_until, 0) <= ?2)), 0) AS due,
+      wake_at, due_order, 1000 * ifnull(CASE WHEN json_valid(flow) THEN flow ->> 'priority' END, 0) AS priority
+    FROM (SELECT *, ifnull(process IN (SELECT value FROM json_each(?3)), 0) AS dead FROM (${openRuns}))
+  ) GROUP BY workflow, status, mark, waits, driven, due, wake_at IS NULL, wake_at <= ?1`;
+
 export function dueWork(database: DatabaseSync) {
   return {
     /** Runs whose time has come are asleep no longer. */
@@ -82,6 +103,7 @@ export function dueWork(database: DatabaseSync) {
       database,
       `SELECT * FROM ${bySlot} AND slot = ?7 AND ${wanted} ORDER BY due_order, id LIMIT ?8`,
     ),
+    tally: numbered(database, tallyText),
     ...next(database),
   };
 }

@@ -43,8 +43,8 @@ export function claimRows(sql: Statements, request: ClaimRequest, turn: ClaimTur
   const { now } = turn;
   for (const name of workflow) sql.wakeUp.run(name, dueAt, atOnce.wakeUps);
   const taken = claimInOrder(indexOf(sql, request, now), request, turn);
-  for (const { locator = null, slot = null, lease_until: leaseUntil } of taken) {
-    (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
+  for (const { locator = null, slot = null, process = null } of taken) {
+    (process === null ? sql.quiet : sql.quietAndUnlease).run(now + quietMs, locator);
     if (slot !== null) sql.claimSlot.run(now + quietMs, thisProcess, locator);
   }
   return taken;

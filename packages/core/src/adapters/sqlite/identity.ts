@@ -7,7 +7,7 @@
  *     reading does not find it in the lost file.
  */
 
-import { statSync } from "node:fs";
+import { statSync } from "./node-fs.ts";
 import { DurableError } from "../../values/errors.ts";
 
 type Found = { readonly dev: number; readonly ino: number } | undefined;

@@ -37,5 +37,6 @@ export function leaseRun(
   sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, length, locator);
   if (run["slot"] !== null) sql.leaseSlot.run(locator);
   const note = noteOf(run);
-  return { starts, length, ...(note !== null && { blocked: note }) };
+  const tookOver = !again && run["owner"] !== null;
+  return { starts, length, ...(tookOver && { tookOver }), ...(note !== null && { blocked: note }) };
 }

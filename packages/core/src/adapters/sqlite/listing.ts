@@ -61,7 +61,7 @@ function partsOfWorkflows(sql: Statements, query: ListQuery): Part[] {
     return (workflows ?? namesFrom(sql.nextWorkflow)).flatMap((workflow) => duePartsOf(sql, workflow, query));
   const statuses = endStatuses.filter((status) => query.status === undefined || query.status === status);
   return statuses.flatMap((status) =>
-    (workflows ?? namesFrom(sql.nextEndedWorkflow)).map((workflow) => ({ workflow, status })),
+    (workflows ?? endedWorkflowsOf(sql)).map((workflow) => ({ workflow, status })),
   );
 }
 
@@ -88,6 +88,9 @@ function namesFrom(next: Statements["nextWorkflow"]): string[] {
     names.push(String(name));
   }
 }
+
+/** The workflows of runs that have ended. */
+export const endedWorkflowsOf = (sql: Statements): string[] => namesFrom(sql.nextEndedWorkflow);
 
 /** Processes that have a run of these workflows, and are dead. */
 export function deadDrivers(sql: Statements, workflows: readonly string[] | null): string[] {

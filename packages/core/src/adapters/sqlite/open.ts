@@ -7,7 +7,7 @@
  * open.4. A new file is readable only by its owner, and so are its logs: SQLite gives them the mode of the database.
  */
 
-import { existsSync, statfsSync, statSync } from "node:fs";
+import { existsSync, statfsSync, statSync } from "./node-fs.ts";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { DurableError, describeError } from "../../values/errors.ts";
@@ -30,7 +30,6 @@ export interface Opened {
 
 export function openDatabase(path: string, waitMs: number): Opened {
   const { DatabaseSync } = sqlite();
-  warnOfOld(process.versions["sqlite"] ?? "");
   const until = performance.now() + waitMs;
   for (;;) {
     let database: Sqlite.DatabaseSync | undefined;
@@ -119,25 +118,6 @@ function unfit(path: string, why: string): DurableError {
   return new DurableError(
     "storage-failed",
     `The journal file "${path}" cannot be used: ${why}. Network file systems and in-memory databases cannot store a journal. Use a local disk (DURABLE_DIR changes the default folder), or MemoryStorage.`,
-  );
-}
-
-/** Up to 3.51.2, two processes that write and checkpoint at once can damage a file (sqlite.org/wal.html#walresetbug). */
-export function hasWalResetBug(version: string): boolean {
-  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
-  if (major !== 3 || minor > 51) return false;
-  const fixed = { 44: 6, 50: 7, 51: 3 }[minor];
-  return fixed === undefined || patch < fixed;
-}
-
-let warned = false;
-
-function warnOfOld(version: string): void {
-  if (warned || !hasWalResetBug(version)) return;
-  warned = true;
-  process.emitWarning(
-    `This Node has SQLite ${version}, which can damage a journal file that several processes write to (sqlite.org/wal.html#walresetbug). Use one process per file, or a Node with SQLite 3.51.3 or later.`,
-    { code: "DURABLE_OLD_SQLITE" },
   );
 }
 

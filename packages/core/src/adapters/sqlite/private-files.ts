@@ -3,7 +3,7 @@
  * others can open it, and a umask can only take rights away. Windows has no modes.
  */
 
-import { closeSync, constants, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "./node-fs.ts";
 import { join } from "node:path";
 import { systemWorld } from "../../ports/world.ts";
 

@@ -5,7 +5,7 @@
  * process.1. A process that cannot be shown to be dead counts as alive until its lease ends.
  */
 
-import { readFileSync, readlinkSync } from "node:fs";
+import { readFileSync, readlinkSync } from "./node-fs.ts";
 import { hostname } from "node:os";
 
 function text(read: () => string): string {

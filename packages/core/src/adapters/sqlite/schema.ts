@@ -20,6 +20,7 @@ const applicationId = 0x64757262;
 const firstVersion = 4;
 
 /**
+ * - `id` is a place in the order of creation (append.ts), so every list that is sorted by it begins with the newest run.
  * - Columns with the ending `_sum` are checksums (sums.ts).
  * - `length` counts all batches that the run ever had, and `dropped` those that were removed from its beginning.
  * - `ended_at` is computed, so it cannot differ from the status. A run that goes on is not in its index.
@@ -28,7 +29,7 @@ const firstVersion = 4;
  * - `slot`, `singleton` and `fair` repeat what is in `flow`, for indexes.
  */
 const runs = `CREATE TABLE runs (
-     id INTEGER PRIMARY KEY AUTOINCREMENT,
+     id INTEGER PRIMARY KEY,
      locator TEXT NOT NULL UNIQUE,
      run_id TEXT NOT NULL,
      workflow TEXT NOT NULL,

@@ -8,6 +8,9 @@
  *     there. A file that others may read, and a folder that they may write to, are said.
  */
 
+import type { Stats } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { DurableError } from "../../values/errors.ts";
 import {
   closeSync,
   constants,
@@ -22,10 +25,7 @@ import {
   rmSync,
   statSync,
   writeSync,
-  type Stats,
-} from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { DurableError } from "../../values/errors.ts";
+} from "./node-fs.ts";
 import {
   codeOf,
   draftOf,

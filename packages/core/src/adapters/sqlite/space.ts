@@ -7,7 +7,7 @@
  *     is left for later; no data depends on it.
  */
 
-import { statSync } from "node:fs";
+import { statSync } from "./node-fs.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout } from "node:timers/promises";
 import { assertOptions } from "../../values/options.ts";

@@ -27,11 +27,12 @@ export function statements(database: DatabaseSync) {
 function appending(database: DatabaseSync) {
   return {
     create: database.prepare(
-      `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
+      `INSERT INTO runs (id, locator, run_id, workflow, created_at, label, parent, ancestors,
          about_sum, reads_from, chapter_sum, status, wake_at, updated_at, steps, due_order, head_sum, asleep,
          owner, process, lease_until, length)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
     ),
+    lastPlace: database.prepare("SELECT max(id) AS id FROM runs WHERE id >= ? AND id < ?"),
     grow: database.prepare(`${grown} ${unmoved}`),
     // Most appends change neither the status nor the driver. Naming no indexed column, this one writes two pages less.
     growOn: database.prepare(
@@ -111,9 +112,11 @@ function leasing(database: DatabaseSync) {
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
     quiet: database.prepare("UPDATE runs SET quiet_until = ? WHERE locator = ?"),
-    // The lease of a driver that died ends here, because it would end the quiet time as well. Its start still counts.
+    // The lease of a driver that died ends here, and its name goes, because it would end the quiet time as well. Its start
+    // still counts.
+    // The owner stays, so that the next one knows that it takes over.
     quietAndUnlease: database.prepare(
-      "UPDATE runs SET quiet_until = ?, owner = NULL, process = NULL, lease_until = NULL WHERE locator = ?",
+      "UPDATE runs SET quiet_until = ?, process = NULL, lease_until = NULL WHERE locator = ?",
     ),
     hide: database.prepare(
       "UPDATE runs SET deleted = 1, wake_at = NULL, due_order = NULL, head_sum = ? WHERE locator = ?",

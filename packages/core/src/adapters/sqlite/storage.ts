@@ -17,6 +17,8 @@ import { assertOptions } from "../../values/options.ts";
 import type { ScheduleStore } from "../../ports/schedules.ts";
 import { FairTurns, pageSize, searched } from "../../ports/storage-kit.ts";
 import type {
+  DuringQuery,
+  RunDuring,
   AppendRequest,
   BlockedNote,
   ClaimRequest,
@@ -25,6 +27,7 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  RunTally,
   SlotLimits,
   Storage,
   StorageLimits,
@@ -39,6 +42,7 @@ import { isBusy, named } from "./errors.ts";
 import { isCommon, listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
 import { leaseRun } from "./leases.ts";
+import { warnOfWriters } from "./old-sqlite.ts";
 import { openDatabase } from "./open.ts";
 import { readRun } from "./reading.ts";
 import { deleteRun, deleteUnchanged, spentRows } from "./removal.ts";
@@ -48,8 +52,10 @@ import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
+import { runsDuring } from "./during.ts";
 import { listedHeads, notedHead, noteText, textsOf, type Row, type Statements } from "./statements.ts";
 import { textSum } from "./sums.ts";
+import { tallied } from "./tally.ts";
 import { Watch } from "./watch.ts";
 
 /** Options of `SqliteStorage`. */
@@ -96,10 +102,16 @@ export class SqliteStorage implements Storage {
     this.#sql = sql;
     const identity = new FileIdentity(this.path);
     this.#identity = identity;
-    this.#commits = new Commits(this.#database, { path: this.path, busyMs, check: () => identity.check() });
+    const dataVersion = (): number => Number(sql.version.get()?.["data_version"]);
+    const lookForWriters = warnOfWriters(process.versions["sqlite"] ?? "", this.path, dataVersion);
+    const check = (): void => {
+      identity.check();
+      lookForWriters();
+    };
+    this.#commits = new Commits(this.#database, { path: this.path, busyMs, check });
     const version = (): number => {
       identity.checkSometimes();
-      return Number(this.#sql.version.get()?.["data_version"]);
+      return dataVersion();
     };
     this.#watch = new Watch((locator) => {
       identity.checkSometimes();
@@ -246,6 +258,10 @@ export class SqliteStorage implements Storage {
     return this.#write(() => deleteUnchanged(this.#sql, heads, this.path));
   }
 
+  during(query: DuringQuery): Promise<readonly RunDuring[]> {
+    return this.#read(() => runsDuring(this.#sql, query));
+  }
+
   spent(): Promise<readonly SpentRow[]> {
     return this.#read(() => spentRows(this.#sql));
   }
@@ -280,6 +296,10 @@ export class SqliteStorage implements Storage {
   /** SQLite counts commits of other connections; those of this one are known by the rows that they changed. */
   revision(): Promise<string> {
     return this.#read(() => `${Number(this.#sql.version.get()?.["data_version"])} ${this.#commits.rows}`);
+  }
+
+  tally(dueAt: number): Promise<readonly RunTally[]> {
+    return this.#read(() => tallied(this.#sql, dueAt, this.#now()));
   }
 
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

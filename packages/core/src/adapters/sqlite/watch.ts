@@ -15,7 +15,8 @@ interface Watcher {
 const pollMs = 50;
 
 export class Watch {
-  readonly #watchers = new Set<Watcher>();
+  /** By run, so that an append compares those of its own run only, however many others wait. */
+  readonly #watchers = new Map<string, Set<Watcher>>();
   readonly #lengthOf: (locator: string) => number;
   readonly #version: () => number;
   #timer: ReturnType<typeof setInterval> | null = null;
@@ -31,13 +32,15 @@ export class Watch {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const done = (): void => {
-        this.#watchers.delete(watcher);
+        watchers.delete(watcher);
+        if (watchers.size === 0) this.#watchers.delete(locator);
         signal.removeEventListener("abort", done);
         if (this.#watchers.size === 0) this.#stop();
         resolve();
       };
       const watcher: Watcher = { locator, length, done };
-      this.#watchers.add(watcher);
+      const watchers = this.#watchers.get(locator) ?? new Set();
+      this.#watchers.set(locator, watchers.add(watcher));
       signal.addEventListener("abort", done, { once: true });
       this.#timer ??= setInterval(() => this.#poll(), pollMs);
       // Read after the watcher is registered, so that no append is missed between the two.
@@ -47,12 +50,11 @@ export class Watch {
 
   /** This process has appended. */
   notify(locator: string, length: number): void {
-    for (const watcher of this.#watchers)
-      if (watcher.locator === locator && length > watcher.length) watcher.done();
+    for (const watcher of this.#watchers.get(locator) ?? []) if (length > watcher.length) watcher.done();
   }
 
   close(): void {
-    for (const { done } of this.#watchers) done();
+    for (const watchers of this.#watchers.values()) for (const { done } of watchers) done();
   }
 
   #stop(): void {
@@ -68,7 +70,7 @@ export class Watch {
     } catch {
       // Whether anything changed is unknown, so check every watcher.
     }
-    this.#recheck(this.#watchers);
+    for (const watchers of this.#watchers.values()) this.#recheck(watchers);
   }
 
   #recheck(watchers: Iterable<Watcher>): void {

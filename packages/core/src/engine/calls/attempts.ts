@@ -94,6 +94,11 @@ export class Attempts {
     return false;
   }
 
+  /** The next attempt does not start. */
+  drop(): void {
+    void this.#clearance?.drop();
+  }
+
   /** The permit that the work needs is settled with what the attempt has used. */
   start(attempt: number): void {
     const permit = this.#clearance?.take() ?? null;

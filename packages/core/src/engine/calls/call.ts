@@ -10,6 +10,7 @@ import type { Json } from "../../values/codec/tags.ts";
 import type { Defaults, ByContent, Permits } from "../definition.ts";
 import type { BudgetsOfRun, TreeLedger } from "../budgeting.ts";
 import type { Children } from "../child-runs.ts";
+import type { EvalFork } from "../evals.ts";
 import type { Watch } from "../hooks.ts";
 import type { Shows } from "../stop.ts";
 import type { InFlight, Verdicts } from "../verdicts.ts";
@@ -38,6 +39,7 @@ export interface CallEngine {
     | "runAt"
     | "prices"
     | "prompts"
+    | "otherPrompts"
   >;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
@@ -61,6 +63,7 @@ export interface CallEngine {
     readonly trees: TreeLedger;
     readonly watch: Watch;
     readonly shows?: Shows | undefined;
+    readonly off?: EvalFork | undefined;
   };
   /** The workflow function has settled. */
   readonly finished: boolean;

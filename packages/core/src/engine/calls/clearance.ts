@@ -31,6 +31,8 @@ export class Clearance {
   readonly #limited: Limited;
   #permit: Permit | null = null;
   #isCleared = false;
+  /** The attempt has started, or will not: what ends its scope no longer matters here. */
+  #ignore: () => void = () => {};
   /** The budgets that the next attempt, or the one under way, spends from, and what it is expected to cost. */
   #paid: {
     readonly from: readonly ScopeBudget[];
@@ -57,6 +59,7 @@ export class Clearance {
     const permit = this.#permit;
     this.#permit = null;
     this.#isCleared = false;
+    this.#ignore();
     return permit;
   }
 
@@ -75,8 +78,25 @@ export class Clearance {
           ?.giveBack()
           .catch(() => {});
     }
+    if (!this.#isCleared) return;
+    const { signal } = this.#call.scope;
+    const drop = (): void => void this.drop();
+    signal.addEventListener("abort", drop);
+    this.#ignore = () => signal.removeEventListener("abort", drop);
+    if (signal.aborted) return this.drop();
     // Work starts when the loop comes to it.
-    if (this.#isCleared) this.#call.waitUntil(0);
+    this.#call.waitUntil(0);
+  }
+
+  /** The attempt does not start: a race was decided meanwhile, or the run has ended or was handed over. */
+  async drop(): Promise<void> {
+    if (!this.#isCleared) return;
+    const { from = [], token = "" } = this.#paid ?? {};
+    this.#paid = null;
+    await this.take()
+      ?.giveBack()
+      .catch(() => {});
+    for (const budget of from) await budget.settle({ key: this.#call.key, token }, null).catch(() => {});
   }
 
   async #permitted(quota: StepQuota): Promise<boolean> {

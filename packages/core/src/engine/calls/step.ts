@@ -73,17 +73,24 @@ export interface StepOptions {
   readonly budget?: false | undefined;
   /** For what its usage is, in sums of many calls (`app.spend`): for names that contain an id. The name by default. */
   readonly label?: string | undefined;
+  /**
+   * The work asks a model and has no other effect. An eval runs it again; it answers all other steps from the record.
+   * `durableModel` sets it.
+   */
+  readonly model?: true | undefined;
+  /** Set by an adapter whose work has no effect in this fork of an eval. */
+  readonly stub?: true | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
 const known =
-  "retry timeout heartbeat input schema was onUncertain byContent compensate quota estimate budget label";
+  "retry timeout heartbeat input schema was onUncertain byContent compensate quota estimate budget label model stub";
 
 export function step(
   engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
-  work: Work,
+  given: Work,
   options: StepOptions,
 ): Promise<unknown> {
   const { scope, name } = place;
@@ -101,11 +108,25 @@ export function step(
   const { heartbeat } = options;
   const silenceMs = heartbeat === undefined ? null : toMs(heartbeat, `The heartbeat of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { schema, byContent, compensate, was, label } = options;
+  const { schema, byContent, compensate, was, label, model } = options;
+  const stubbed = engine.options.off?.stubs[label ?? name];
+  const stub = stubbed === undefined ? options.stub : true;
+  const work: Work = stubbed === undefined ? given : () => stubbed(options.input);
   if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
   // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
   const onUncertain = checkedMode(mode ?? (compensate && "retry"), where);
-  const entered = engine.enter({ scope, kind: "step", name, input, was, byContent, work, label });
+  const entered = engine.enter({
+    scope,
+    kind: "step",
+    name,
+    input,
+    was,
+    byContent,
+    work: given,
+    label,
+    model,
+    stub,
+  });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
   const { quota, estimate, budget } = options;
@@ -171,6 +192,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   due(): void {
     if (isUncertain(this.record)) this.begin();
     else if (this.engine.mayStart) this.#prepare();
+    else this.#attempts.drop();
   }
 
   get #nextAttempt(): number {

@@ -52,6 +52,8 @@ export interface StreamOptions {
   readonly estimate?: Estimate | undefined;
   /** `false` for work that costs nothing: no budget stops it. */
   readonly budget?: false | undefined;
+  /** The producer asks a model and has no other effect, as in a step. */
+  readonly model?: true | undefined;
 }
 
 /**
@@ -63,7 +65,7 @@ type AnyStreamOptions = StreamOptions & {
   readonly live?: true | undefined;
 };
 
-const known = "retry timeout input was byContent live label quota estimate budget";
+const known = "retry timeout input was byContent live label quota estimate budget model";
 
 export function stream(
   engine: CallEngine,
@@ -79,10 +81,10 @@ export function stream(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { was, byContent, label, quota, estimate, budget } = options;
+  const { was, byContent, label, quota, estimate, budget, model } = options;
   // A model whose calls are named by their content speaks to code, too.
   const live = options.live ?? (byContent === undefined ? undefined : true);
-  const asked = { scope, kind: "stream", name, input, was, byContent, live, label } as const;
+  const asked = { scope, kind: "stream", name, input, was, byContent, live, label, model } as const;
   const entered = engine.enter({ ...asked, work: producer });
   if (entered === null) return pending();
   const parts = { scope, name, producer, entered, policy, timeoutMs, input, quota, estimate, budget };
@@ -125,6 +127,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
 
   due(): void {
     if (this.engine.mayStart) this.#start();
+    else this.#attempts.drop();
   }
 
   #start(): void {

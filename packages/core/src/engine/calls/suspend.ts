@@ -136,6 +136,10 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     return this.parts.topic;
   }
 
+  get note(): Json {
+    return this.parts.note;
+  }
+
   get #called(): { key: string; after: number; wait: string } {
     return { key: this.key, after: this.after, wait: this.wait };
   }

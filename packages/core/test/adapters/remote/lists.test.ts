@@ -115,3 +115,77 @@ describe("notes and the index", () => {
     expect((await remote(bucket).list({ status: "blocked" })).runs).toHaveLength(1);
   });
 });
+
+describe("due runs beside runs that others drive", () => {
+  const ttlMs = 30_000;
+
+  /** Runs that workers have held for longer than half a lease: each has renewed its lease once. */
+  async function held(bucket: MemoryBucket, clock: { now: number }, count: number) {
+    const writer = remote(bucket, clock);
+    const heads = Array.from({ length: count }, () => headOf({ dueSince: clock.now }));
+    for (const head of heads) await writer.append({ ...batchOf(head, 0), lease: { owner: "a", ttlMs } });
+    clock.now += ttlMs / 2;
+    for (const [n, head] of heads.entries())
+      if (n % 2 === 0) await writer.append({ ...batchOf(head, 1), lease: { owner: "a", ttlMs } });
+      else expect(await writer.lease(head.locator, "a", ttlMs)).not.toBeNull();
+    return { writer, heads };
+  }
+
+  test("cost a list request for a thousand of those, and no read", async () => {
+    const [bucket, clock] = [new MemoryBucket(), { now: 5_000 }];
+    await held(bucket, clock, 1_500);
+    const due = headOf();
+    await remote(bucket, clock).append(batchOf(due, 0));
+    const counting = countingBucket(bucket);
+    const { runs } = await remote(counting, clock).list({ dueAt: clock.now });
+    expect(runs.map(({ locator }) => locator)).toEqual([due.locator]);
+    // The first storage of a process reads the layout; the run has a record and looks for the next.
+    expect(counting.counts.gets).toBeLessThanOrEqual(4);
+    expect(counting.counts.lists).toBeLessThanOrEqual(4);
+  }, 300_000);
+
+  test("are found when the lease has ended, was given back, or was renewed for a shorter time", async () => {
+    const [bucket, clock] = [new MemoryBucket(), { now: 5_000 }];
+    const { writer, heads } = await held(bucket, clock, 6);
+    const due = async () => {
+      const { runs } = await remote(bucket, clock).list({ dueAt: clock.now });
+      return runs.map(({ locator }) => locator).toSorted();
+    };
+    const locatorsOf = (...places: number[]) => places.map((n) => heads[n]!.locator).toSorted();
+    expect(await due()).toEqual([]);
+    await writer.release(heads[0]!.locator, "a");
+    await writer.release(heads[1]!.locator, "a", 2_000);
+    await writer.lease(heads[2]!.locator, "a", 1_000);
+    await writer.lease(heads[3]!.locator, "a", 0);
+    expect(await due()).toEqual(locatorsOf(0, 3));
+    clock.now += 1_000;
+    expect(await due()).toEqual(locatorsOf(0, 2, 3));
+    clock.now += 1_000;
+    expect(await due()).toEqual(locatorsOf(0, 1, 2, 3));
+    clock.now += ttlMs;
+    expect(await due()).toEqual(locatorsOf(0, 1, 2, 3, 4, 5));
+    expect((await keysOf(bucket, "index/")).length, "one index object each").toBe(heads.length);
+  });
+
+  test("a short drive writes nothing more, and a long one an index object for each half of a lease", async () => {
+    const [bucket, clock] = [new MemoryBucket(), { now: 5_000 }];
+    const counting = countingBucket(bucket);
+    const writer = remote(counting, clock);
+    const head = headOf({ dueSince: clock.now });
+    await writer.append(batchOf(head, 0));
+    const puts = async (work: () => Promise<unknown>) => {
+      const before = counting.counts.puts;
+      await work();
+      return counting.counts.puts - before;
+    };
+    const renew = () => writer.lease(head.locator, "a", ttlMs);
+    expect(await puts(renew), "taken").toBe(1);
+    const each: number[] = [];
+    for (let n = 0; n < 12; n++) {
+      clock.now += ttlMs / 3;
+      each.push(await puts(renew));
+    }
+    // A record each; with every second one an index object.
+    expect(each).toEqual([1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]);
+  });
+});

@@ -31,10 +31,43 @@ describe("paused workflows in a bucket", () => {
     expect(await remote(bucket).paused()).toEqual([{ workflow: "payout", reason: "stop the money", since }]);
   });
 
+  test.each(["another pause", "an unpause"])(
+    "a request that is lost and done later does not undo %s",
+    async (then) => {
+      const late: (() => Promise<unknown>)[] = [];
+      const bucket = new MemoryBucket();
+      let isLost = false;
+      /** The connection is lost once for each key, and the request is done when the test says so. */
+      const lost = new Set<string>();
+      const once = <T>(key: string, work: () => Promise<T>): Promise<T> => {
+        if (!isLost || lost.has(key)) return work();
+        lost.add(key);
+        late.push(work);
+        return Promise.reject(new Error("lost"));
+      };
+      const shaky = Object.assign(new MemoryBucket(), {
+        get: (key: string) => bucket.get(key),
+        list: (query: { prefix: string }) => bucket.list(query),
+        create: (key: string, text: string) => once(key, () => bucket.create(key, text)),
+        delete: (keys: readonly string[]) => bucket.delete(keys),
+        put: (key: string, text: string) => once(key, () => bucket.put(key, text)),
+      });
+      await remote(bucket).pause("payout", { workflow: "payout", reason: "the first", since });
+      isLost = true;
+      await remote(shaky).pause("payout", { workflow: "payout", reason: "the second", since });
+      isLost = false;
+      const last = then === "an unpause" ? null : { workflow: "payout", reason: "the third", since };
+      await remote(bucket).pause("payout", last);
+      expect(late).not.toEqual([]);
+      await Promise.all(late.map((work) => work()));
+      expect(await remote(bucket).paused()).toEqual(last === null ? [] : [last]);
+    },
+  );
+
   test("an object that is damaged is named", async () => {
     const bucket = new MemoryBucket();
     await remote(bucket).pause("payout", { workflow: "payout", reason: null, since });
-    const [key = ""] = (await keysOf(bucket, "paused")).slice(-1);
+    const [key = ""] = (await keysOf(bucket, "pause-records/")).slice(-1);
     for (const text of ["", "{", "null", "7", '{"v":3}']) {
       await bucket.put(key, text);
       await expect(remote(bucket).paused()).rejects.toMatchObject({

@@ -182,6 +182,7 @@ describe.skipIf(process.platform === "win32")("H20 a journal file that is gone u
       "ended blocked journal-regressed",
       "new run journal-regressed",
       "read journal-regressed",
+      "timers 0",
       "closed",
     ]);
     expect(existsSync(folder), "nothing was created in its place").toBe(false);

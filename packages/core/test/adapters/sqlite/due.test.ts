@@ -24,7 +24,7 @@ afterEach(async () => {
 const claim = (quietMs = 60_000) => storage.claim({ workflow, dueAt: Date.now(), limit: 10, quietMs });
 
 /** A run that a process of this host drove until it died, after it had claimed it. */
-async function orphan(locator: string): Promise<void> {
+async function orphan(locator: string, leaseIsOver = false): Promise<void> {
   await storage.append(request(locator, 0));
   expect(await claim()).toHaveLength(1);
   await storage.lease(locator, "worker", 60_000);
@@ -32,6 +32,7 @@ async function orphan(locator: string): Promise<void> {
   const other = new DatabaseSync(temp.path);
   const [boot, space] = thisProcess.split("|");
   other.prepare("UPDATE runs SET process = ?").run(`${boot}|${space}|${pid}|1`);
+  if (leaseIsOver) other.exec("UPDATE runs SET lease_until = 1, quiet_until = 0");
   other.close();
 }
 
@@ -42,6 +43,13 @@ describe("a run whose driver died soon after its claim", () => {
     expect(await claim()).toEqual([headOf("one")]);
     expect(await claim(), "it is kept from others again").toEqual([]);
     expect(await storage.lease("one", "next", 60_000), "the lost start counts").toMatchObject({ starts: 2 });
+  });
+
+  it("can be claimed by one worker after its lease, too", async () => {
+    await orphan("one", true);
+    expect(await claim()).toEqual([headOf("one")]);
+    expect(await claim(), "it is kept from others again").toEqual([]);
+    expect(await storage.lease("one", "next", 60_000)).toMatchObject({ starts: 2, tookOver: true });
   });
 
   it("is announced, although its death changes no file", async () => {

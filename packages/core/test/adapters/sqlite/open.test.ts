@@ -10,11 +10,12 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DurableError } from "../../../src/index.ts";
 import { named } from "../../../src/adapters/sqlite/errors.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { hasWalResetBug, refuseNetwork } from "../../../src/adapters/sqlite/open.ts";
+import { hasWalResetBug, warnOfWriters } from "../../../src/adapters/sqlite/old-sqlite.ts";
+import { refuseNetwork } from "../../../src/adapters/sqlite/open.ts";
 import { Child, killChildren } from "../../support/child-process.ts";
 import { request, seeded } from "./support/samples.ts";
 import { spyOnDatabases, sqliteError, type DatabaseSpy } from "./support/spy.ts";
@@ -115,6 +116,30 @@ describe("a journal file is opened for durability (H13)", () => {
       expect([version, hasWalResetBug(version)]).toEqual([version, true]);
     for (const version of ["3.44.6", "3.50.7", "3.51.3", "3.53.4", "4.0.0"])
       expect([version, hasWalResetBug(version)]).toEqual([version, false]);
+  });
+});
+
+describe("a SQLite with the WAL-reset bug", () => {
+  it("is named when another connection writes, once, and not before", () => {
+    const heard: unknown[] = [];
+    const warnings = vi.spyOn(process, "emitWarning").mockImplementation((text) => void heard.push(text));
+    const [mine, other] = [new DatabaseSync(temp.path), new DatabaseSync(temp.path)];
+    try {
+      mine.exec("CREATE TABLE t (x)");
+      const dataVersion = (): number => Number(mine.prepare("PRAGMA data_version").get()?.["data_version"]);
+      const look = warnOfWriters("3.50.2", temp.path, dataVersion);
+      const lookWithFix = warnOfWriters("3.51.3", temp.path, dataVersion);
+      mine.exec("INSERT INTO t VALUES (1)");
+      look();
+      expect(heard).toEqual([]);
+      other.exec("INSERT INTO t VALUES (2)");
+      for (const one of [look, look, lookWithFix]) one();
+      expect(heard).toEqual([expect.stringContaining("SQLite 3.50.2, which can damage such a file")]);
+    } finally {
+      warnings.mockRestore();
+      mine.close();
+      other.close();
+    }
   });
 });
 

@@ -66,6 +66,21 @@ describe("who waits for a journal in a file", () => {
   });
 });
 
+it("an append looks at those who wait for its run, and not at a thousand others", async () => {
+  const { watch } = setup();
+  const abort = new AbortController();
+  let compared = 0;
+  const counted = { valueOf: () => ((compared += 1), 1) } as unknown as number;
+  const others = Array.from({ length: 1_000 }, (_, n) => watch.changed(`other-${n}`, counted, abort.signal));
+  const mine = outcome(watch.changed("one", counted, abort.signal));
+  compared = 0;
+  watch.notify("one", 2);
+  expect(compared).toBe(1);
+  await vi.waitFor(() => expect(mine()).toBe("settled"));
+  abort.abort();
+  await Promise.all(others);
+});
+
 /** A watch over a file that is only said to be one. */
 function setup() {
   const file = { length: 1, version: 1, asked: 0, broken: false };

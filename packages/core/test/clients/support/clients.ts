@@ -10,12 +10,15 @@ export interface Asking {
   readonly events: () => Promise<AsyncIterable<unknown>>;
 }
 
-/** Clients with one attempt each, over this `fetch`. */
-export function clientsOver(fetch: typeof globalThis.fetch): Readonly<Record<Provider, Asking>> {
-  const base = { apiKey: "key", baseURL: "http://127.0.0.1:9/v1", maxRetries: 0, fetch };
+/** Clients with one attempt each, if `maxRetries` does not say otherwise, over this `fetch`. */
+export function clientsOver(
+  fetch: typeof globalThis.fetch,
+  { origin = "http://127.0.0.1:9", maxRetries = 0 }: { origin?: string; maxRetries?: number } = {},
+): Readonly<Record<Provider, Asking>> {
+  const base = { apiKey: "key", baseURL: `${origin}/v1`, maxRetries, fetch };
   const openai = new OpenAI(base);
   const anthropic = new Anthropic(base);
-  const google = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: "http://127.0.0.1:9", fetch } });
+  const google = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: origin, fetch } });
   const messages = [{ role: "user" as const, content: "Hi." }];
   const question = { model: "m", input: "Hi." };
   const more = { model: "m", max_tokens: 9, messages };

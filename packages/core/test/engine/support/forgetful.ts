@@ -7,8 +7,6 @@ import { batchesOf } from "../../support/behaviour-lives.ts";
 export interface Forgetful extends Storage {
   /** Drops the last batches of run "r", and all leases with them, as a restored backup does. */
   forget(batches: number): Promise<void>;
-  /** Restores the newer copy, as an operator does. */
-  restore(): void;
 }
 
 /** It sends no notifications, so drivers have to poll. */
@@ -28,9 +26,6 @@ export function forgetful(on: Lab): Forgetful {
       now = new MemoryStorage({ now: () => on.world.now() });
       for (const [position, batch] of kept.entries())
         await now.append({ locator: head.locator, position, batch, head });
-    },
-    restore: () => {
-      now = on.storage;
     },
   };
 }

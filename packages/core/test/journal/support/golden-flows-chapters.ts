@@ -50,6 +50,14 @@ export const captain = durable("captain", async (ctx) => {
   return { book, draw: ctx.uuid() };
 });
 
+/** A step that has an effect, and one during which the storage may lose it. */
+export const courier = durable("courier", async (ctx) => {
+  const plan = await ctx.step("plan", () => "by sea");
+  const paid = await ctx.step("charge", () => "paid", { onUncertain: "suspend", input: plan });
+  const sent = await ctx.step("send", () => pace.wait().then(() => "sent"));
+  return { plan, paid, sent };
+});
+
 /** A long step that says how far it came, fails, and goes on from there; then a wait. */
 export const copyist = durable("copyist", async (ctx) => {
   const copied = await ctx.step(
@@ -99,4 +107,14 @@ export const postbox = durable("postbox", async (ctx, read: readonly unknown[]):
   return { all, answer };
 });
 
-export const goldenFlowsOfChapters = [copyist, porter, voyage, logbook, captain, rounds, hasty, postbox];
+export const goldenFlowsOfChapters = [
+  copyist,
+  courier,
+  porter,
+  voyage,
+  logbook,
+  captain,
+  rounds,
+  hasty,
+  postbox,
+];

@@ -2,8 +2,19 @@
 
 import type { Outcome } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
-import { captain, copyist, hasty, logbook, postbox, rounds, voyage } from "./golden-flows-chapters.ts";
+import {
+  captain,
+  copyist,
+  courier,
+  hasty,
+  logbook,
+  postbox,
+  rounds,
+  voyage,
+} from "./golden-flows-chapters.ts";
 import { goldenCipher } from "./golden-make-streams.ts";
+import { losing } from "../../support/losing.ts";
+import { pace } from "./golden-flows.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
 const day = 86_400_000;
@@ -72,6 +83,13 @@ export const makersOfChapters: Makers = {
     await at.world.run(copyist.with({ ...at, secret }).run(undefined, { id: "copyist-1" }));
     return [at, "copyist-1"];
   },
+  "regressed-parked": async () => {
+    const at = place();
+    const { storage, forget } = losing(() => at.world.now());
+    pace.wait = () => forget(2);
+    await at.world.run(courier.with({ ...at, storage, secret }).run(undefined, { id: "courier-1" }));
+    return [{ ...at, storage }, "courier-1"];
+  },
   "nonce-completed": async () => {
     const at = place();
     await toTheRating(at, "voyage-1");
@@ -117,6 +135,18 @@ export const makersOfChapters: Makers = {
     await written(at, "logbook-2", 2);
     await answer(at, "logbook-2", "note", "end");
     return [at, "logbook-2"];
+  },
+  "scored-completed": async () => {
+    const at = { ...place(), encryption: goldenCipher };
+    await written(at, "logbook-9", 1);
+    const run = appOf(at).get("logbook-9");
+    await at.world.run(run.score("helpful", 0.5, "not yet"));
+    await answer(at, "logbook-9", "note", "of the first day");
+    await answer(at, "logbook-9", "note", "end");
+    await at.world.run(run.score("helpful", true, "at last"));
+    await at.world.run(run.score("short", 1));
+    await at.world.run(run.score("short", null));
+    return [at, "logbook-9"];
   },
   "chapters-dropped": async () => {
     const at = place();

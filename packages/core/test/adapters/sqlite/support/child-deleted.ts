@@ -30,4 +30,6 @@ console.log(
     .then(({ status }) => status, codeOf),
 );
 await storage.close();
+// Timers that keep the process alive.
+console.log("timers", process.getActiveResourcesInfo().filter((name) => name === "Timeout").length);
 console.log("closed");
