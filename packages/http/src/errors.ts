@@ -101,6 +101,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "over-budget": 402,
   "retry-refused": 409,
   "run-failed": 500,
+  "off-the-record": 500,
   "storage-busy": 503,
   "storage-full": 507,
   "storage-readonly": 500,

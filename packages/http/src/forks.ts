@@ -37,7 +37,7 @@ async function withFork(
   { request, runId }: Call,
   act: (run: Run, options: ForkOptions) => Promise<Response>,
 ): Promise<Response> {
-  const names = ["from", "after", "edit", "input", "label", "id"];
+  const names = ["from", "after", "edit", "input", "prompts", "label", "id"];
   const options = forkOptionsIn(membersOf(await readJson(request, service.limits), names));
   const run = service.app.get(runId);
   return act(run, await allowFork(run, options, (action) => allow(service, request, action)));
@@ -51,6 +51,7 @@ export function forkOptionsIn(members: Readonly<Record<string, unknown>>): ForkO
     ...only("from", placesIn(members, "from")),
     ...only("after", placesIn(members, "after")),
     ...only("edit", objectIn(members, "edit")),
+    ...only("prompts", objectIn(members, "prompts") as ForkOptions["prompts"]),
     ...only("label", textIn(members, "label")),
     ...only("id", id),
     ...("input" in members ? { input: members["input"] } : {}),

@@ -49,10 +49,14 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> | null {
   );
 }
 
+/** With padding or without. Bits that no byte has must be 0: decoders of different processors differ over them. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
+  const bare = text.replace(/=+$/, "");
   try {
-    return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const raw = atob(bare.padEnd(Math.ceil(bare.length / 4) * 4, "="));
+    if (btoa(raw).replace(/=+$/, "") !== bare) return null;
+    return Uint8Array.from(raw, (letter) => letter.charCodeAt(0));
   } catch {
     return null;
   }

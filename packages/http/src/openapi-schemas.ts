@@ -23,20 +23,10 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
 const runStatus = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 /** What a run does, in one word. */
-const runState = [
-  "completed",
-  "failed",
-  "cancelled",
-  "blocked",
-  "paused",
-  "cancelling",
-  "failing",
-  "open",
-  "running",
-  "queued",
-  "waiting",
-  "sleeping",
-];
+const runState =
+  "completed failed cancelled blocked paused cancelling failing open running queued waiting sleeping".split(
+    " ",
+  );
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
@@ -108,6 +98,8 @@ const usageRow = object(
   ["provider", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens", "cost"],
 );
 
+const scores = { type: "object", additionalProperties: { type: "number" } } as const;
+
 /** `error` says why a run is blocked, fails or has failed. */
 const runHead = object(
   {
@@ -129,10 +121,11 @@ const runHead = object(
     inherited: { type: "array", items: usageRow },
     error: headError,
     scope: text,
+    scores,
     report: any,
     since: time,
   },
-  ["waits", "usage", "inherited", "error", "scope", "report", "since"],
+  ["waits", "usage", "inherited", "error", "scope", "scores", "report", "since"],
 );
 
 const entry = {
@@ -276,8 +269,16 @@ export const schemas: Part = {
   Outcome: outcome,
   EntryPage: object({ entries: { type: "array", items: entry }, next: orNull(whole) }),
   ForkRequest: object(
-    { from: places, after: places, edit: { type: "object" }, input: any, label: text, id: runId },
-    ["from", "after", "edit", "input", "label", "id"],
+    {
+      from: places,
+      after: places,
+      edit: { type: "object" },
+      input: any,
+      prompts: { type: "object", additionalProperties: text },
+      label: text,
+      id: runId,
+    },
+    ["from", "after", "edit", "input", "prompts", "label", "id"],
   ),
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
@@ -286,6 +287,8 @@ export const schemas: Part = {
   Purged: purged,
   CancelRequest: object({ reason: text, force: { type: "boolean" } }, ["reason", "force"]),
   PauseRequest: object({ reason: text }, ["reason"]),
+  ScoreRequest: object({ name: text, value: { type: ["number", "boolean", "null"] }, note: text }, ["note"]),
+  Scored: object({ runId, scores }),
   RetryRequest: object(
     {
       deadline: { type: ["string", "number"], description: "A new deadline, from now" },

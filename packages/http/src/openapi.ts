@@ -31,6 +31,7 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
         post: sendMessage,
       },
       "/runs/{runId}/report": { parameters: [runId], get: readReport },
+      "/runs/{runId}/score": { parameters: [runId], post: scoreRun },
       "/schedules": { get: listSchedules },
       "/schedules/{name}": { parameters: [scheduleName], get: readSchedule, delete: deleteSchedule },
       "/schedules/{name}/pause": { parameters: [scheduleName], post: pauseSchedule },
@@ -254,6 +255,13 @@ const pauseRun = {
   summary: "Stop a run until it is unpaused. Answers are still recorded",
   requestBody: { required: false, ...jsonOf("PauseRequest") },
   responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const scoreRun = {
+  operationId: "scoreRun",
+  summary: "Record what a person or a check thinks of a run, also after its end; null removes the score",
+  requestBody: { required: true, ...jsonOf("ScoreRequest") },
+  responses: { 200: answer("All scores of the run", "Scored"), ...errors },
 };
 
 const unpauseRun = {

@@ -106,6 +106,7 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "retry",
   "wake",
   "send",
+  "score",
 ]);
 
 /** Without `authorize` the handler allows nothing. */

@@ -11,7 +11,15 @@ import { deleteRun, purgeRuns } from "./retention.ts";
 import type { Call, Routes } from "./router.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
 import * as schedules from "./schedules.ts";
-import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
+import {
+  listPaused,
+  pauseRun,
+  pauseWorkflow,
+  retryRun,
+  scoreRun,
+  unpauseRun,
+  unpauseWorkflow,
+} from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
@@ -66,6 +74,7 @@ export const routes: Routes<Route> = [
   ["runs/{runId}/cancel", { POST: asks("cancel", cancelRun) }],
   ["runs/{runId}/messages/{topic}", { POST: asks("send", sendMessage) }],
   ["runs/{runId}/report", { GET: asks("report", readReport) }],
+  ["runs/{runId}/score", { POST: asks("score", scoreRun) }],
   ["purge", { POST: late("purge", purgeRuns, ["workflow", "tags"]) }],
   ["schedules", { GET: late("schedules", schedules.listSchedules, ["workflow", "schedule"]) }],
   [

@@ -1,10 +1,11 @@
-/** The routes of operators: pause, unpause and retry a run, pause and unpause a workflow. Proven in test/steer.test.ts. */
+/** The routes of operators: pause, unpause, retry and score a run, pause and unpause a workflow. Proven in test/steer.test.ts. */
 
 import type { RetryRunOptions } from "@durable/core/types";
+import { readJson } from "./body.ts";
 import { json } from "./errors.ts";
 import type { Service } from "./options.ts";
 import { only } from "./replies.ts";
-import { durationIn, listIn, optionalMembers, queryOf, textIn } from "./request-fields.ts";
+import { durationIn, listIn, membersOf, optionalMembers, queryOf, textIn } from "./request-fields.ts";
 import type { Call } from "./router.ts";
 import { outcomeOf } from "./runs.ts";
 
@@ -28,6 +29,14 @@ export async function retryRun(service: Service, { request, runId }: Call): Prom
     ...only("steps", listIn(members, "steps")),
   };
   return json(200, outcomeOf(await service.app.get(runId).retry(options), false));
+}
+
+export async function scoreRun(service: Service, { request, runId }: Call): Promise<Response> {
+  const members = membersOf(await readJson(request, service.limits), ["name", "value", "note"]);
+  const { name = "", value } = { name: textIn(members, "name"), value: members["value"] };
+  // Checked there, with a message that says what fits.
+  const scores = await service.app.get(runId).score(name, value as number, textIn(members, "note"));
+  return json(200, { runId, scores });
 }
 
 export async function pauseWorkflow(service: Service, { request, params }: Call): Promise<Response> {

@@ -35,7 +35,7 @@ test("it is OpenAPI 3.1: every operation has a name of its own, parameters for i
       expect(responses["default"]).toBeDefined();
     }
   }
-  expect(names.size).toBe(27);
+  expect(names.size).toBe(28);
 });
 
 test("every reference leads somewhere, and every shape is used", () => {
@@ -99,6 +99,8 @@ test("every answer that is described was given once, and was as described", asyn
     await post(`/workflows/typed/${verb}`);
     await post(`/workflows/typed/${verb}`, { nope: 1 });
   }
+  await post("/runs/e/score", { name: "helpful", value: true, note: "yes" });
+  await post("/runs/e/score", { name: "two words", value: 1 });
   await stopped(app, "r");
   await post("/runs/b/retry");
   await post("/runs/none/retry");

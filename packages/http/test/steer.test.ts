@@ -23,6 +23,30 @@ test("pause, answer, unpause", async () => {
   expect(await (await get("/runs/one")).json()).toMatchObject({ status: "suspended" });
 });
 
+test("a score is recorded after the end, listed, taken back, and refused where it is none", async () => {
+  const { app, get, post } = lab();
+  await post("/runs", { workflow: "echo", id: "one" });
+  await stopped(app, "one");
+  const scored = await post("/runs/one/score", { name: "helpful", value: false, note: "wrong city" });
+  expect([scored.status, await scored.json()]).toEqual([200, { runId: "one", scores: { helpful: 0 } }]);
+  expect(await (await get("/runs")).json()).toMatchObject({
+    runs: [{ runId: "one", scores: { helpful: 0 } }],
+  });
+  const entries = (await (await get("/runs/one/entries")).json()) as { entries: unknown[] };
+  expect(entries.entries.at(-1)).toMatchObject({ kind: "run.scored", note: "wrong city", outside: true });
+  expect(await (await post("/runs/one/score", { name: "helpful", value: null })).json()).toMatchObject({
+    scores: {},
+  });
+  for (const [body, status] of [
+    [{ name: "helpful" }, 400],
+    [{ name: "helpful", value: "1" }, 400],
+    [{ name: "two words", value: 1 }, 400],
+    [{ name: "helpful", value: 1, more: 1 }, 400],
+  ] as const)
+    expect((await post("/runs/one/score", body)).status, JSON.stringify(body)).toBe(status);
+  expect((await post("/runs/none/score", { name: "helpful", value: 1 })).status).toBe(404);
+});
+
 test("retry continues a failed run, and refuses any other", async () => {
   let broken = true;
   const fragile = durable("fragile", (ctx) =>

@@ -3,7 +3,7 @@
  * about traces has to be recorded.
  */
 
-import { fingerprint } from "@durable/core/storage";
+import { derivedId, traceOfSeed } from "@durable/core/inspect";
 import type { Span, SpanContext } from "@opentelemetry/api";
 
 /** Names a span, and the trace that it begins. */
@@ -52,8 +52,8 @@ export class RunIds {
   /** `sample` is the share of runs that are traced; all processes choose the same ones. */
   constructor(seed: string, sample: number) {
     this.#seed = seed;
-    this.traceId = derived(32, "trace", seed);
-    this.spanId = derived(16, "run", seed);
+    this.traceId = traceOfSeed(seed);
+    this.spanId = derivedId(16, "run", seed);
     this.isSampled = Number.parseInt(this.traceId.slice(0, 13), 16) < sample * most;
   }
 
@@ -64,20 +64,10 @@ export class RunIds {
 
   /** The span of a step. */
   step(key: string): SpanContext {
-    return this.#context(derived(16, "step", this.#seed, key));
+    return this.#context(derivedId(16, "step", this.#seed, key));
   }
 
   #context(spanId: string): SpanContext {
     return { traceId: this.traceId, spanId, traceFlags: this.isSampled ? sampledFlag : 0, isRemote: true };
   }
-}
-
-const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-
-/** Hexadecimal digits of a hash. A fingerprint has 16 characters of 5 bits each, so two of them make an id. */
-function derived(digits: number, ...parts: readonly string[]): string {
-  const text = fingerprint(parts) + (digits > 16 ? fingerprint(["more", ...parts]) : "");
-  let bits = 0n;
-  for (const character of text) bits = (bits << 5n) | BigInt(alphabet.indexOf(character));
-  return bits.toString(16).padStart(digits, "0").slice(-digits);
 }

@@ -31,6 +31,9 @@ function countingHooks(meter: Meter, prices: Prices | undefined): Hooks {
     ...duration,
     description: "How long a run was due before a process drove it.",
   });
+  const takeovers = meter.createCounter("durable.run.takeovers", {
+    description: "Drives of runs whose driver before died, or was silent until its lease ended.",
+  });
   const appends = meter.createCounter("durable.appends", {
     description: "Batches that were appended to journals while runs were driven.",
   });
@@ -51,9 +54,10 @@ function countingHooks(meter: Meter, prices: Prices | undefined): Hooks {
   });
   const countAttempt = attemptCounter(meter, prices);
   return {
-    onRun: ({ workflow, at, dueAt }) => {
+    onRun: ({ workflow, at, dueAt, takenOver }) => {
       driving.add(1, { workflow });
       if (dueAt !== null) lag.record(Math.max(0, at - dueAt) / 1_000, { workflow });
+      if (takenOver) takeovers.add(1, { workflow });
       return (stop) => {
         driving.add(-1, { workflow });
         if (stop.appends > 0) appends.add(stop.appends, { workflow });
@@ -89,7 +93,7 @@ function attemptCounter(meter: Meter, prices: Prices | undefined): (end: Attempt
       const { model, inputTokens, outputTokens } = used;
       tokens.add(inputTokens, { workflow, model, type: "input" });
       tokens.add(outputTokens, { workflow, model, type: "output" });
-      const spent = prices === undefined ? null : spendOf([used], prices).cost;
+      const spent = spendOf([used], prices).cost;
       if (spent !== null) cost.add(spent, { workflow, model });
     }
   };

@@ -1,6 +1,6 @@
 /** `telemetry()`: the hooks that make spans and metrics of runs. */
 
-import { DurableError, type App, type Duration } from "@durable/core";
+import { DurableError, type App, type Duration, type Storage } from "@durable/core";
 import { assertOptions, toMs } from "@durable/core/storage";
 import type { Hooks } from "@durable/core/hooks";
 import type { Prices } from "@durable/core/inspect";
@@ -8,6 +8,7 @@ import { metrics, trace, type Meter, type Tracer } from "@opentelemetry/api";
 import { observeRuns } from "./gauges.ts";
 import { metricHooks } from "./metrics.ts";
 import { spanHooks } from "./spans.ts";
+import { measuredStorage } from "./storage.ts";
 
 /** Options of `telemetry`. */
 export interface TelemetryOptions {
@@ -15,7 +16,7 @@ export interface TelemetryOptions {
   readonly tracer?: Tracer | false | undefined;
   /** Makes the metrics; a meter of the global provider by default. `false` makes none. */
   readonly meter?: Meter | false | undefined;
-  /** Prices of models, for the metric `durable.cost`; without them there is none. */
+  /** Prices of models, for the metric `durable.cost`; by default what each call was recorded to cost, by the prices of the app. */
   readonly prices?: Prices | undefined;
   /** The share of runs that have spans, from 0 to 1; all by default. All processes choose the same runs. */
   readonly sample?: number | undefined;
@@ -25,7 +26,7 @@ export interface TelemetryOptions {
 export interface ObserveOptions {
   /** The storage is asked at most once within this time; "15s" by default. */
   readonly every?: Duration | undefined;
-  /** How many runs each gauge counts at most; 1,000 by default. */
+  /** How many runs of each status are counted where the storage cannot count them itself, as in buckets; 1,000 by default. */
   readonly most?: number | undefined;
 }
 
@@ -34,7 +35,11 @@ export interface Telemetry {
   /** For `createApp`, `durable` or `createWorker`. */
   readonly hooks: readonly Hooks[];
   /**
-   * Reports how many runs of an app are due, running, waiting and blocked, when metrics are collected. Returns a
+   * Measures the calls to a storage: `createApp({ storage: otel.storage(storage) })`. It is the same storage otherwise.
+   */
+  storage<S extends Storage>(storage: S): S;
+  /**
+   * Reports what the runs of an app do, its workers, its schedules and its quotas, when metrics are collected. Returns a
    * function that stops it. One process of a fleet is enough.
    */
   observe(app: App, options?: ObserveOptions): () => void;
@@ -61,6 +66,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
       ...(tracer === false ? [] : [spanHooks({ tracer: chosenTracer, sample })]),
       ...(makesMetrics ? [metricHooks(chosenMeter, prices)] : []),
     ],
+    storage: (storage) => (makesMetrics ? measuredStorage(storage, chosenMeter) : storage),
     observe: (app, given = {}) => {
       assertOptions(given, "every most", "telemetry().observe");
       const { every = 15_000, most = 1_000 } = given;
