@@ -3,7 +3,7 @@
  *
  * D1. The input can be read once, so there is one attempt per process, and its content is not part of the name: calls
  *     with equal settings are matched by order.
- * D2. On replay the input is not read, but cancelled.
+ * D2. On replay the input is not read, but cancelled; with the failure, if the call failed.
  *
  * Proven in test/media.test.ts.
  */
@@ -33,9 +33,9 @@ export function recordFedStream(
     opened = true;
     return method({ ...params, abortSignal }) as PromiseLike<StreamResult>;
   });
-  const leave = (): void => {
-    if (!opened) for (const input of inputs) if (!input.locked) input.cancel().catch(() => {});
+  const leave = (reason?: unknown): void => {
+    if (!opened) for (const input of inputs) if (!input.locked) input.cancel(reason).catch(() => {});
   };
-  result.then(leave, leave);
+  result.then(() => leave(), leave);
   return result;
 }

@@ -3,6 +3,7 @@
  * test/matrix.test.ts.
  */
 
+import { DurableError } from "@durable/core";
 import {
   callOf,
   checkedModelOptions,
@@ -47,6 +48,11 @@ interface Asked {
 export function durableMiddleware(on: Place, options: ModelOptions = {}): DurableMiddleware {
   checkedModelOptions(options, "durableMiddleware");
   const recorder = recorderOf(on);
+  if (recorder.variant?.model !== undefined || recorder.variant?.prompt !== undefined)
+    throw new DurableError(
+      "invalid-options",
+      "An eval cannot change the model or the prompt of a durableMiddleware, which gets both too late. Use durableModel, or a variant with an app of its own.",
+    );
   const asides = new WeakMap<object, Aside>();
   const callFor = (method: string, { params, model }: Asked) => {
     const aside = asides.get(params as object);

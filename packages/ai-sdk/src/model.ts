@@ -18,8 +18,7 @@ import { meter } from "./meter.ts";
 import { placed, type Place } from "./place.ts";
 import { recorderNow, type Recorder } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
-
-type Method = (params: Params) => PromiseLike<object>;
+import { varied, type Method } from "./variant.ts";
 
 /**
  * Calls that are fully described by their result. Others, such as those that grant access, are not recorded.
@@ -123,15 +122,15 @@ function recordWhole(
   { model, given, method }: Asked,
   options: ModelOptions,
 ) {
-  const asked = withoutKey(given);
-  const call = callOf(property, model, asked, options);
-  return recordCall(recorder, call, (abortSignal) => method({ ...asked.params, abortSignal }));
+  const named = callOf(property, model, withoutKey(given), options);
+  const { call, ask } = varied(recorder.variant, { call: named, property, ask: method });
+  return recordCall(recorder, call, (abortSignal) => ask({ ...call.params, abortSignal }));
 }
 
 function recordParts(recorder: Recorder, { model, given, method }: Asked, options: ModelOptions) {
-  const asked = withoutKey(given);
-  const call = callOf("doStream", model, asked, options);
+  const named = callOf("doStream", model, withoutKey(given), options);
+  const { call, ask } = varied(recorder.variant, { call: named, property: "doStream", ask: method });
   const open = (abortSignal: AbortSignal): PromiseLike<StreamResult> =>
-    method({ ...asked.params, abortSignal }) as PromiseLike<StreamResult>;
+    ask({ ...call.params, abortSignal }) as PromiseLike<StreamResult>;
   return recordStream(recorder, call, open);
 }

@@ -11,6 +11,7 @@
  */
 
 import { DurableError, type Context } from "@durable/core";
+import { isOfEval } from "@durable/core/clients";
 import type { ByContent, Unclaimed } from "@durable/core/storage";
 import type { Call } from "./call.ts";
 import { partsOf, type Part, type PartChunk } from "./chunks.ts";
@@ -30,21 +31,23 @@ const byContentName = /^(\w+) [a-z2-7]{16}$/;
 /** For the step or stream of a call; `undefined` when its name does not come from its content. */
 export function byContent(ctx: Context, call: Call): ByContent | undefined {
   const { name, options } = call;
+  // In an eval, the turns before the cut keep their answers, whatever its code asks.
+  const onChange = options.onChange ?? (isOfEval(ctx) ? "keep" : undefined);
   const [, kind] = byContentName.exec(name) ?? [];
   if (kind === undefined || !call.hashed) return undefined;
   // Nothing is a change of it, but it is named by its content all the same.
-  if (options.onChange === "ask") return { isOne: () => false, choose: () => null };
+  if (onChange === "ask") return { isOne: () => false, choose: () => null };
   return {
     isOne: (other) => byContentName.test(other),
     choose: (unclaimed, calls, version) => {
       const same = unclaimed.filter((one) => one.name.startsWith(`${kind} `) && isAlike(one, call));
       const [only] = same;
-      const isMoving = options.onChange === undefined && version === "same" && differsInSystem(only, call);
-      if ((options.onChange === "keep" || isMoving) && same.length === 1 && calls === 1) {
+      const isMoving = onChange === undefined && version === "same" && differsInSystem(only, call);
+      if ((onChange === "keep" || isMoving) && same.length === 1 && calls === 1) {
         if (isMoving) ctx.log.warn(movedSystem(ctx, call));
         return only?.key ?? null;
       }
-      const qualify = options.onChange === "keep" ? same.length : null;
+      const qualify = onChange === "keep" ? same.length : null;
       throw changed(ctx, call, only ?? unclaimed[0], { qualify, version });
     },
   };

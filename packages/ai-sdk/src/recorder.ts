@@ -5,6 +5,7 @@
 
 import { nextAttemptAt, retryPolicy, type ByContent, type Estimate } from "@durable/core/storage";
 import type { StepQuota } from "@durable/core/types";
+import { variantOf, type EvalVariant } from "@durable/core/clients";
 import type { Call } from "./call.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";
@@ -31,6 +32,8 @@ export interface RecorderOptions {
 }
 
 export interface Recorder {
+  /** What an eval or a fork changes in this run. */
+  readonly variant: EvalVariant | undefined;
   /** True when a failure is recorded as an outcome and replayed; otherwise only success is. */
   readonly keepsFailures: boolean;
   /** Returns the recorded value of this name; otherwise runs the work and records its value. */
@@ -55,11 +58,13 @@ export function recorderOf(on: Place): Recorder {
 /** The engine counts equal names and makes the attempts. */
 function contextRecorder(ctx: Context): Recorder {
   return {
+    variant: variantOf(ctx),
     keepsFailures: true,
     step: <T>(name: string, work: (info: StepInfo) => Promise<T>, { retry, call }: RecorderOptions) =>
       ctx.step(name, work as (info: StepInfo) => unknown, {
         retry,
         label: call?.label,
+        ...(call && isModel),
         ...limitsOf(ctx, call),
         ...changeOf(ctx, call),
       }) as Promise<T>,
@@ -67,11 +72,15 @@ function contextRecorder(ctx: Context): Recorder {
       ctx.stream(name, producer, {
         retry,
         label: call?.label,
+        ...(call && isModel),
         ...limitsOf(ctx, call),
         ...changeOf(ctx, call),
       }),
   };
 }
+
+/** An eval runs it again. */
+const isModel = { model: true } as const;
 
 /** What limits a call of a model. */
 function limitsOf(
@@ -97,6 +106,7 @@ function changeOf(ctx: Context, call: Call | undefined): { byContent?: ByContent
 const claims = new WeakMap<Journal, Map<string, Set<number>>>();
 
 class JournalRecorder implements Recorder {
+  readonly variant = undefined;
   readonly keepsFailures = false;
   readonly #journal: Journal;
   readonly #claims: Map<string, Set<number>>;

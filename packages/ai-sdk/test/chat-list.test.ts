@@ -153,6 +153,21 @@ describe.each([
   });
 });
 
+test.each([
+  [{ cursor: "next" }, /the cursor "next"/],
+  [{ cursor: "-1" }, /the cursor "-1"/],
+  [{ cursor: "" }, /the cursor ""/],
+  [{ limit: 0 }, /the limit 0/],
+  [{ limit: Number.NaN }, /the limit NaN/],
+])("a list with %j is refused", async (options, message) => {
+  const { app } = lab({ storage: new MemoryStorage() });
+  const list = listChats(app, "answer", options);
+  await expect(list).rejects.toMatchObject({
+    code: "invalid-options",
+    message: expect.stringMatching(message),
+  });
+});
+
 test("the list is sealed", async () => {
   const path = folder();
   const storage = new RemoteStorage(new FolderBucket(path));

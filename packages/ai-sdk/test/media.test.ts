@@ -3,7 +3,7 @@
 import type { Context } from "@durable/core";
 import * as ai7 from "ai";
 import type * as ai6 from "ai-6";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { durableMiddleware, durableModel } from "../src/index.ts";
 import { Media, streamOf, type Kind } from "./support/media-models.ts";
 import { threeLives } from "./support/three-lives.ts";
@@ -190,6 +190,31 @@ test("a replayed transcription does not read its audio, and lets go of it", asyn
   const { next, run } = await threeLives(program, () => (media.alive = false));
   expect(next).toEqual(run);
   expect(cancelled).toBe(1);
+});
+
+test("a replayed transcription that failed lets go of its audio with the failure", async () => {
+  const reasons: string[] = [];
+  const failing = {
+    specificationVersion: "v4",
+    provider: "p",
+    modelId: "m",
+    doStream: () => Promise.reject(new Error("no permission")),
+  };
+  const program = async (ctx: Context | null): Promise<string> => {
+    const source = new ReadableStream<Uint8Array>({ cancel: (reason) => void reasons.push(String(reason)) });
+    const model = ctx === null ? failing : durableModel(ctx, failing);
+    const { text } = ai7.experimental_streamTranscribe({
+      model: model as never,
+      audio: source,
+      inputAudioFormat: pcm,
+    });
+    return Promise.resolve(text).catch(String);
+  };
+  const { next, run } = await threeLives(program, () => {});
+  expect(next).toEqual(run);
+  await vi.waitFor(() =>
+    expect(reasons).toEqual(["Error: no permission", "Error: no permission", "Error: no permission"]),
+  );
 });
 
 test("one middleware fits the types of every wrapper", () => {

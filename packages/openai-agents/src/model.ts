@@ -16,7 +16,15 @@ import {
   type StepInfo,
   type Usage as Used,
 } from "@durable/core";
-import { askedByContent, liveStream, placed, plain, tokensIn, usageOfCounts } from "@durable/core/clients";
+import {
+  askedByContent,
+  liveStream,
+  placed,
+  plain,
+  tokensIn,
+  usageOfCounts,
+  variantOf,
+} from "@durable/core/clients";
 import { fingerprint, permitIn } from "@durable/core/storage";
 import {
   Usage,
@@ -90,8 +98,9 @@ class DurableModel implements Model {
     const ctx = this.#ctx ?? currentContext();
     if (ctx === undefined) return this.#inStep(request);
     const { name, options } = this.#call(ctx, "generate", request);
+    const { model, asked } = this.#varied(ctx, request);
     const work = async (info: StepInfo): Promise<unknown> => {
-      const response = await this.#model.getResponse(signalled(request, info));
+      const response = await model.getResponse(signalled(asked, info));
       this.#meter(info, response, modelOf(response.providerData));
       return plain(response);
     };
@@ -107,7 +116,7 @@ class DurableModel implements Model {
     const ctx = this.#ctx ?? currentContext();
     if (ctx === undefined) return yield* this.#streamInStep(request);
     const { name, options } = this.#call(ctx, "stream", request);
-    const model = this.#model;
+    const { model, asked } = this.#varied(ctx, request);
     const metering = (info: StepInfo) => this.#metering(info);
     const events = liveStream<StreamEvent>(
       ctx,
@@ -115,7 +124,7 @@ class DurableModel implements Model {
       async function* (info): AsyncGenerator<StreamEvent> {
         const meter = metering(info);
         let isDone = false;
-        for await (const event of model.getStreamedResponse(signalled(request, info))) {
+        for await (const event of model.getStreamedResponse(signalled(asked, info))) {
           meter(event);
           isDone ||= isEnd(event);
           yield plain(event) as StreamEvent;
@@ -128,6 +137,17 @@ class DurableModel implements Model {
     yield* events;
   }
 
+  /** What an eval or a fork asks, and which model; the name of the call stays that of the code's own question. */
+  #varied(ctx: Context, request: ModelRequest): { readonly model: Model; readonly asked: ModelRequest } {
+    const { model = this.#model, prompt } = variantOf(ctx) ?? {};
+    if (prompt === undefined) return { model: model as Model, asked: request };
+    const { systemInstructions = "" } = request;
+    const { label } = this.#options;
+    const changed = typeof prompt === "string" ? prompt : prompt(systemInstructions, { label });
+    const asked = changed === systemInstructions ? request : { ...request, systemInstructions: changed };
+    return { model: model as Model, asked };
+  }
+
   /** The name of a call, and the options of its step. */
   #call(ctx: Context, kind: "generate" | "stream", request: ModelRequest) {
     const { retry, label = kind, quota, name: model, onChange = "block" } = this.#options;
@@ -137,7 +157,7 @@ class DurableModel implements Model {
     const name = `${what} ${fingerprint([1, model ?? null, asked], "question of an agent")}`;
     const estimate = (): Used => this.#estimate(request);
     const byContent = askedByContent(ctx, { what, name, sort: "model call", onChange, by: "durableModel" });
-    return { name, options: { retry, label, quota, estimate, byContent } };
+    return { name, options: { retry, label, quota, estimate, byContent, model: true as const } };
   }
 
   #estimate(request: ModelRequest): Used {

@@ -10,7 +10,7 @@
  * Proven in test/chat-list.test.ts.
  */
 
-import { Journal, type App, type JournalOptions } from "@durable/core";
+import { DurableError, Journal, type App, type JournalOptions } from "@durable/core";
 import { assertOptions, fingerprint } from "@durable/core/storage";
 import type { ChatInput, Message } from "./asked.ts";
 import { titleKey, Turns, unlessMissing, type ChatFacts } from "./turns.ts";
@@ -40,9 +40,29 @@ export interface ChatPage {
 }
 
 /** The chats that a user has begun with a workflow: `await listChats(app, "answer", { scope: "anna" })`. */
-export function listChats(app: App, workflow: string, options: ListChatsOptions = {}): Promise<ChatPage> {
+export async function listChats(
+  app: App,
+  workflow: string,
+  options: ListChatsOptions = {},
+): Promise<ChatPage> {
   assertOptions(options, "scope limit cursor journal", "listChats");
+  const { limit = 1, cursor } = options;
+  if (cursor !== undefined && !isCursor(cursor))
+    throw new DurableError(
+      "invalid-options",
+      `listChats got the cursor ${JSON.stringify(cursor)}. Pass the cursor of the page before, or leave it out for the first page.`,
+    );
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new DurableError(
+      "invalid-options",
+      `listChats got the limit ${limit}. Pass a number from 1 to 100.`,
+    );
   return pageOf(options.journal ?? { app }, workflow, options, () => Promise.resolve(true));
+}
+
+/** The number of chats that are still to come. */
+export function isCursor(cursor: unknown): boolean {
+  return typeof cursor === "string" && /^\d{1,9}$/.test(cursor);
 }
 
 /** Options of `deleteChat`. */

@@ -17,7 +17,7 @@ import type { Entry } from "@durable/core/types";
 import { assertOptions, toMs } from "@durable/core/storage";
 import { askedOf, askOf, type Ask, type Asked } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
-import { beginChat, deleteChat, pageOf } from "./chats.ts";
+import { beginChat, deleteChat, isCursor, pageOf } from "./chats.ts";
 import { type ApprovedCall, Claims, type Round } from "./claims.ts";
 import { streamOf } from "./connection.ts";
 import { History } from "./history.ts";
@@ -77,7 +77,7 @@ export function createChatHandler(app: App, options: ChatOptions): (request: Req
       return await chat[route.act](request, route, place);
     } catch (error) {
       if (error instanceof Refusal) return refused(error.status, error.reason);
-      if (DurableError.is(error, "conflict") && error.details["deleted"] === true) return refused(409, gone);
+      if (DurableError.is(error) && error.details["deleted"] === true) return refused(409, gone);
       onError(error);
       return refused(500);
     }
@@ -170,7 +170,7 @@ class Chat {
   }
 
   async list(request: Request, { asks }: ChatRoute, { cursor }: Place): Promise<Response> {
-    if (cursor !== null && !/^\d{1,9}$/.test(cursor)) throw new Refusal(400);
+    if (cursor !== null && !isCursor(cursor)) throw new Refusal(400);
     const verdict = await this.#allowed(request, { type: asks });
     if (verdict instanceof Response) return verdict;
     const about = { ...verdict, ...(cursor === null ? {} : { cursor }) };
