@@ -1,23 +1,22 @@
 /** The page: its frame, and the view that the address names. */
 
-import { readSearch, searchText } from "@durable/core/inspect";
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import "./style.css";
+import "./run.css";
 import { countWaits, exported, logOut, openSession } from "./lib/api.ts";
 import { fullTime, zoneName } from "./lib/format.ts";
 import { useKeys } from "./lib/hooks.ts";
 import { isUtc, toggleUtc } from "./lib/kept.ts";
 import { hasSession } from "./lib/session.ts";
-import { go, hrefOf, parts, place, setQuery } from "./lib/router.ts";
+import { go, hrefOf, parts, place } from "./lib/router.ts";
 import {
   connection,
   messageOf,
   notice,
   now,
-  say,
   session,
   setServerTime,
   theme,
@@ -26,11 +25,15 @@ import {
 } from "./lib/state.ts";
 import { drawVisibly } from "./lib/visible.ts";
 import { Dialog, Link, Problem } from "./parts/basic.tsx";
+import { Palette } from "./parts/palette.tsx";
+import { Search } from "./parts/search.tsx";
+import { CostScreen } from "./screens/cost.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
+import { EvalsScreen } from "./screens/evals.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
 import { OperateScreen } from "./screens/operate.tsx";
 import { RunScreen } from "./screens/run.tsx";
-import { addressOf, filters, RunsScreen } from "./screens/runs.tsx";
+import { RunsScreen } from "./screens/runs.tsx";
 
 const failure = signal<string | null>(null);
 const helping = signal(false);
@@ -74,6 +77,7 @@ function Page(): JSX.Element {
       </main>
       <Notice />
       {helping.value && <Help />}
+      {session.value !== null && <Palette />}
     </>
   );
 }
@@ -92,6 +96,8 @@ function Screen(): JSX.Element {
   if (first === "runs" && second !== "") return <RunScreen key={second} runId={second} />;
   if (first === "runs") return <RunsScreen />;
   if (first === "inbox") return <InboxScreen />;
+  if (first === "cost") return <CostScreen />;
+  if (first === "evals") return <EvalsScreen runId={second} />;
   if (first === "operate") return <OperateScreen />;
   if (first === "diff" && third !== "") return <DiffScreen before={second} after={third} />;
   return <Problem text="There is no such page." />;
@@ -112,6 +118,12 @@ function Header(): JSX.Element {
         </Link>
         <Link to="/inbox" class={on("inbox")}>
           Inbox{waiting.value.count > 0 && <b>{`${waiting.value.count}${waiting.value.more ? "+" : ""}`}</b>}
+        </Link>
+        <Link to="/cost" class={on("cost")}>
+          Cost
+        </Link>
+        <Link to="/evals" class={on("evals")}>
+          Evals
         </Link>
         <Link to="/operate" class={on("operate")}>
           Operate
@@ -172,42 +184,6 @@ function Live(): JSX.Element | null {
   );
 }
 
-function Search(): JSX.Element {
-  const isList = parts.value.length === 0 || (parts.value[0] === "runs" && parts.value.length === 1);
-  const apply = (text: string): void => {
-    const { terms, problems } = readSearch(text);
-    if (problems.length > 0) return say(problems.join(" "), true);
-    if (isList) return setQuery(addressOf(terms));
-    const query = new URLSearchParams(Object.entries(terms));
-    return go(`/?${query.toString()}`);
-  };
-  return (
-    <form
-      class="search"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const input = event.currentTarget.querySelector("input");
-        apply(input?.value ?? "");
-        input?.blur();
-      }}
-    >
-      <input
-        id="search"
-        aria-label="Search runs"
-        placeholder="status:failed tag:customer=42 since:1d words"
-        autoComplete="off"
-        spellcheck={false}
-        key={isList ? searchText(filters.value) : ""}
-        defaultValue={isList ? searchText(filters.value) : ""}
-      />
-      <kbd class="hide" aria-hidden="true">
-        /
-      </kbd>
-    </form>
-  );
-}
-
 function Notice(): JSX.Element {
   return (
     <div class="notices" role="status" aria-live="polite">
@@ -228,6 +204,7 @@ const keys: readonly (readonly [string, string])[] = [
   ["j  k", "next and previous line"],
   ["Enter", "open the run"],
   ["/", "search"],
+  ["Ctrl K", "go to a run, or do something"],
   ["1  2  3", "timeline, journal, forks"],
   ["h  l", "close and open a group"],
   ["g", "fold idle time, or not"],
@@ -236,6 +213,7 @@ const keys: readonly (readonly [string, string])[] = [
   ["r", "answer the open wait"],
   ["u", "back to the runs"],
   ["i", "inbox"],
+  ["x", "select, or not"],
   ["t", "light or dark"],
   ["?", "these keys"],
 ];

@@ -2,9 +2,9 @@
 
 import type { ListedRun, RunStateName, RunStatus, ScheduleInfo } from "@durable/core";
 import type { Purged } from "@durable/core/types";
-import type { ForkPlan, Lineage, Spend } from "@durable/core/inspect";
+import type { ChildSum, ForkPlan, Lineage, Spend } from "@durable/core/inspect";
 import type { WorkflowPause } from "@durable/core/storage";
-import type { Fleet, LimitUse } from "@durable/core/inspect";
+import type { Costs, Doing, FailureGroup, Fleet, LimitUse, Pulse, QuotaUse } from "@durable/core/inspect";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
 /** Runs that one connection for changes is about. */
@@ -45,11 +45,20 @@ export interface RunItem extends Pick<
   | "parent"
   | "blocked"
   | "tags"
+  | "version"
+  | "error"
+  | "scores"
 > {
   /** What the run shows of itself, in one line; missing when it shows nothing. */
   readonly report?: string;
   /** Calls that have been under way for a second or longer; missing when there are none. */
-  readonly doing?: readonly { readonly key: string; readonly since: number }[];
+  readonly doing?: readonly Pick<Doing, "key" | "attempt" | "since" | "words">[];
+  /** What it cost by itself; missing where nothing was used, `null` where that is not known. */
+  readonly cost?: number | null;
+  /** What it used by itself; missing when that is nothing. */
+  readonly tokens?: number;
+  /** What a fork did not have to pay again; missing when that is nothing, or not known. */
+  readonly saved?: number;
   /** True for a fork; a run with a parent that is not a fork is a child. */
   readonly isFork: boolean;
 }
@@ -63,31 +72,72 @@ export interface RunList {
 /** How many runs have a status; `more` when there are even more. */
 export type Counts = Readonly<Record<RunStatus, { readonly count: number; readonly more: boolean }>>;
 
+export type { Pulse } from "@durable/core/inspect";
+
+/** The figures at the head of the page; `null` where the storage cannot find the runs of a time. */
+export interface PulseReply {
+  readonly pulse: Pulse | null;
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Failures of one kind. */
+export interface FailedGroup extends Omit<FailureGroup, "runs"> {
+  readonly id: string;
+  /** That of the newest; empty where it cannot be read. */
+  readonly message: string;
+  /** All of them, where one kind was asked for. */
+  readonly runs?: readonly string[];
+}
+
+/** Blocked runs of one workflow and reason. */
+export interface BlockedGroup {
+  readonly id: string;
+  readonly workflow: string;
+  readonly count: number;
+  /** One of them. */
+  readonly runId: string;
+  readonly code: string;
+  readonly message: string;
+  /** Since when the newest is blocked. */
+  readonly since: number;
+  readonly version?: string;
+}
+
+/** Runs of a workflow that are due, and have had no driver for a while. */
+export interface DueWork {
+  readonly workflow: string;
+  readonly due: number;
+  readonly since: number;
+  /** Whether a worker has said that it takes this workflow; `null` where that is not known. */
+  readonly hasWorker: boolean | null;
+}
+
+/** A wait that expires. */
+export interface Expiring {
+  readonly runId: string;
+  readonly question: string;
+  readonly expiresAt: number;
+}
+
+/** What needs somebody. */
+export interface Attention {
+  /** The most frequent kinds; `null` where the storage cannot find the runs of a time. */
+  readonly failures: readonly FailedGroup[] | null;
+  readonly moreFailures: number;
+  readonly blocked: readonly BlockedGroup[];
+  readonly waits: Inbox["open"] & {
+    /** The first that is late, and the first that is not. */
+    readonly first: Expiring | null;
+    readonly next: Expiring | null;
+  };
+  /** `null` for those who may not see it. */
+  readonly due: readonly DueWork[] | null;
+  readonly now: number;
+}
+
 /** `r` ran here, `h` came from the journal, `x` failed, `w` waits. */
 export type Mark = "r" | "h" | "x" | "w";
-
-/** What a line of the list shows besides the head of the run. */
-export interface Summary {
-  readonly marks: readonly Mark[];
-  /** The names of open waits. */
-  readonly waits: readonly {
-    readonly name: string;
-    readonly since: number;
-    readonly expiresAt: number | null;
-  }[];
-  readonly sleepsUntil: number | null;
-  /** The failed call and its message, in one line. */
-  readonly error: string | null;
-  /** The call that runs now. */
-  readonly running: string | null;
-  readonly settled: number;
-  readonly fromJournal: number;
-  /** Where a fork went back to. */
-  readonly at: string | null;
-  readonly tokens: number;
-  readonly cost: number | null;
-  readonly endedAt: number | null;
-}
 
 /** A row of the waterfall, without values. */
 export type Row = Omit<
@@ -126,6 +176,11 @@ export interface Retry {
   readonly row: string | null;
 }
 
+export type { ChildSum } from "@durable/core/inspect";
+
+/** What children have used, by run, with all below them. */
+export type ChildSums = Readonly<Record<string, ChildSum>>;
+
 /** A run as its page shows it. */
 export interface RunPage extends Omit<
   RunView,
@@ -138,6 +193,10 @@ export interface RunPage extends Omit<
   readonly totals: RunTotals;
   readonly lineage: Lineage | null;
   readonly input?: Plain;
+  /** The run whose input it is: a fork that keeps that of an ancestor. */
+  readonly inputOf?: string;
+  /** System prompts that this fork replaces: that of the code or of its parent, and what is asked instead. */
+  readonly prompts?: readonly (readonly [code: string, asked: string])[];
   readonly output?: Plain;
   readonly error?: Plain;
   readonly parentRun: string | null;
@@ -152,16 +211,66 @@ export interface RunPage extends Omit<
   readonly hasCode: boolean;
   /** True when the run failed and a retry of it would be accepted. */
   readonly retriable: boolean;
+  /** Why a retry would be refused, for a run that failed. */
+  readonly retryRefusal?: string;
+  /** The id of its trace, as @durable/otel derives it. */
+  readonly trace: string;
+  /** Where the trace is shown; missing where the server was not told. */
+  readonly traceUrl?: string;
   /** How many entries the journal has, with struck ones. */
   readonly entries: number;
   /** The time of the server. */
   readonly now: number;
 }
 
+/** A page of a run, with the name under which its changes are asked for. */
+export type SentRun = (RunPage & { readonly sent: string }) | RunPatch;
+
+/** The changes of a page of a run since it was sent as `of`. */
+export interface RunPatch {
+  readonly sent: string;
+  readonly of: string;
+  readonly now: number;
+  /** The rows: ranges of those before, from and up to, and rows that are new. */
+  readonly rows: readonly (Row | readonly [from: number, to: number])[];
+  /** Fields that have another value. */
+  readonly set: Partial<RunPage>;
+  /** Names of fields that are missing now. */
+  readonly gone: readonly string[];
+}
+
+/** Which recorded value. */
+export type ValueField = "value" | "chunks" | "error" | "note" | "input" | "output" | "report";
+
+/**
+ * Parts of a value that are not sent with it, by their path: names and numbers, each with a slash before it. `kept` items of a
+ * list or characters of a text are sent; of `size` there are that many in all.
+ */
+export type Cuts = Readonly<Record<string, { readonly kept: number; readonly size: number }>>;
+
+/** A page of a list or of a text, or a part that is small enough. */
+export interface ValuePart {
+  readonly path: string;
+  readonly offset: number;
+  readonly value: Plain;
+  readonly cuts: Cuts;
+  /** Where the next page begins; `null` at the end. */
+  readonly next: number | null;
+}
+
+/** Where words were found in a value. */
+export interface ValueHits {
+  readonly hits: readonly { readonly path: string; readonly text: string }[];
+  /** True when there are more. */
+  readonly more: boolean;
+}
+
 /** One call in detail. */
 export interface StepDetail {
   readonly key: string;
   readonly value?: Plain;
+  /** What of the value, or of the chunks, is not here. */
+  readonly cuts?: Cuts;
   readonly error?: Plain;
   /** True when the value contains what JSON cannot express, such as dates: an edit would lose it. */
   readonly lossy: boolean;
@@ -205,7 +314,14 @@ export interface TreeNode {
   /** Where it left its parent. */
   readonly at: readonly string[];
   readonly edited: readonly string[];
-  readonly steps: readonly { readonly key: string; readonly name: string; readonly mark: Mark }[];
+  readonly steps: readonly {
+    readonly key: string;
+    /** In a branch, with the name of the branch. */
+    readonly name: string;
+    readonly mark: Mark;
+    /** True when a fork replaced the output. */
+    readonly edited?: true;
+  }[];
   /** True when the line has more steps than are sent. */
   readonly more: boolean;
   readonly cost: number | null;
@@ -234,14 +350,27 @@ export interface DiffPage {
   readonly end: Omit<DiffCall, "key" | "change">;
 }
 
-/** An open wait in the inbox. */
-export interface InboxItem {
-  readonly runId: string;
-  readonly workflow: string;
-  readonly wait: Wait;
+/** A run with open waits in the inbox, as its head says. */
+export interface InboxItem extends Pick<RunItem, "runId" | "workflow" | "label"> {
+  readonly tags: Readonly<Record<string, string>>;
+  /** The first question; empty where it cannot be read. */
+  readonly question: string;
+  /** How many waits have no answer. */
+  readonly count: number;
+  /** When the run changed last. */
+  readonly since: number;
+  /** When the first of them expires; `null` when none does. */
+  readonly expiresAt: number | null;
 }
 
-/** A run that waits, and whose journal cannot be read. */
+/** The open waits of one run. */
+export interface RunWaits {
+  readonly runId: string;
+  readonly workflow: string;
+  readonly waits: readonly Wait[];
+}
+
+/** A run that waits, and whose head is damaged. */
 export interface Unreadable {
   readonly runId: string;
   readonly workflow: string;
@@ -251,13 +380,43 @@ export interface Unreadable {
 export interface Inbox {
   readonly items: readonly InboxItem[];
   readonly unreadable: readonly Unreadable[];
-  /** How many waits are open in all runs; `more` when they were not all counted. */
-  readonly open: { readonly count: number; readonly more: boolean };
+  /**
+   * How many waits are open in all runs; `more` when they were not all counted. `late` ones have expired, and their runs were not
+   * driven since; `soon` are those that expire within a day.
+   */
+  readonly open: {
+    readonly count: number;
+    readonly more: boolean;
+    readonly late: number;
+    readonly soon: number;
+  };
   readonly next: string | null;
 }
 
 /** What a fork would do. */
 export type PlanReply = Omit<ForkPlan, "blocked"> & { readonly blocked: string | null };
+
+/** A quota, or a budget of each run of a workflow, and how much of it is used. */
+export interface LimitNear {
+  readonly name: string;
+  readonly what: "requests" | "tokens" | "cost" | "concurrent" | "budget";
+  /** Of a budget, by the run that used most of it. */
+  readonly used: number;
+  readonly most: number;
+}
+
+/** The costs of some days; `null` where the storage cannot find the runs of a time. */
+export interface CostReply {
+  readonly costs: Omit<Costs, "dearest"> | null;
+  /** The cost of as many days before. */
+  readonly before: number | null;
+  readonly dearest: readonly RunItem[];
+  /** The nearest first. */
+  readonly limits: readonly LimitNear[];
+  readonly since: number;
+  readonly until: number;
+  readonly now: number;
+}
 
 /** What is not about single runs. A part is `null` where the storage does not keep it. */
 export interface Operations {
@@ -265,6 +424,12 @@ export interface Operations {
   readonly fleet: Fleet;
   readonly limits: LimitUse | null;
   readonly paused: readonly WorkflowPause[];
+  /** How much of the quotas of the app is used. */
+  readonly quotas: readonly QuotaUse[];
+  /** Calls that have been under way for a second or longer. */
+  readonly doing: readonly Doing[];
+  /** All workflows that are known here: by code, work, workers and schedules. */
+  readonly workflows: readonly string[];
   readonly now: number;
 }
 

@@ -26,14 +26,17 @@ import { type DashboardOptions, type Service, serviceOf } from "./options.ts";
 import { blindMs } from "./live.ts";
 import { shell } from "./shell.ts";
 import * as actions from "./routes/actions.ts";
+import * as evals from "./routes/evals.ts";
 import * as compare from "./routes/compare.ts";
+import { cost } from "./routes/cost.ts";
 import * as live from "./routes/events.ts";
-import { inbox } from "./routes/inbox.ts";
+import { inbox, runWaits } from "./routes/inbox.ts";
 import * as operate from "./routes/operate.ts";
+import * as overview from "./routes/overview.ts";
 import * as run from "./routes/run.ts";
+import * as values from "./routes/values.ts";
 import * as runs from "./routes/runs.ts";
 import * as steer from "./routes/steer.ts";
-import { summaries } from "./routes/summaries.ts";
 import { assertHost, safeHeaders } from "./security.ts";
 import type { OpenedSession, Session } from "./api.ts";
 
@@ -79,13 +82,21 @@ export const routes: Routes<DashboardRoute> = [
     },
   ],
   ["runs", get("list", runs.listRuns, { late: ["workflow", "runId", "tags"], ...rows })],
+  ["suggest", get("list", runs.suggest, rows)],
   ["counts", get("overview", runs.countRuns)],
-  ["summaries", get("list", summaries, rows)],
+  ["pulse", get("overview", overview.pulse)],
+  ["cost", get("overview", cost, { also: ["read"] })],
+  ["evals", get("list", evals.evals, rows)],
+  ["evals/{runId}", get("read", evals.evalReport)],
+  ["attention", get("list", overview.attention, { also: ["read", "overview"] })],
   ["inbox", get("list", inbox, rows)],
   ["events", get("list", live.events, { late: [], ...rows })],
   ["diff", get("read", compare.diffRuns, { late: ["runId"] })],
   ["runs/{runId}", get("read", run.runPage, rows)],
-  ["runs/{runId}/step", get("read", run.stepDetail)],
+  ["runs/{runId}/waits", get("read", runWaits)],
+  ["runs/{runId}/children", get("read", run.children, rows)],
+  ["runs/{runId}/step", get("read", values.stepDetail)],
+  ["runs/{runId}/value", get("read", values.valueParts)],
   ["runs/{runId}/journal", get("read", run.journalPage)],
   ["runs/{runId}/stream", get("stream", live.chunks)],
   ["runs/{runId}/tree", get("read", compare.forkTree, rows)],
@@ -97,6 +108,7 @@ export const routes: Routes<DashboardRoute> = [
   ["runs/{runId}/pause", post("pause", steer.pause)],
   ["runs/{runId}/unpause", post("unpause", steer.unpause)],
   ["runs/{runId}/messages/{topic}", post("send", steer.send)],
+  ["runs/{runId}/score", post("score", steer.score)],
   ["runs/{runId}/wake", post("wake", actions.wake)],
   ["runs/{runId}/cancel", post("cancel", actions.cancel)],
   ["operations", get("overview", operate.operations, { also: ["schedules"] })],

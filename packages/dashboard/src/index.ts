@@ -5,3 +5,4 @@ export type { Action, Authorize } from "@durable/core";
 export type { ActionType } from "@durable/core/types";
 export { exportRun } from "./export/export-run.ts";
 export type { ExportOptions } from "./export/export-run.ts";
+export { redact } from "./export/redact.ts";

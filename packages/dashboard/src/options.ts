@@ -5,8 +5,8 @@ import type { Prices } from "@durable/core/inspect";
 import { assertOptions, type Cipher } from "@durable/core/storage";
 import { type Service as HttpService, serviceOf as httpService } from "@durable/http/kit";
 import { invalid } from "./errors.ts";
-import type { Summary } from "./api.ts";
 import { Live } from "./live.ts";
+import { SentPages } from "./patch.ts";
 import { Sessions } from "./security.ts";
 
 /** Options of `createDashboard`. */
@@ -37,6 +37,11 @@ export interface DashboardOptions {
   readonly readOnly?: boolean | undefined;
   /** Prices of models, for costs. */
   readonly prices?: Prices | undefined;
+  /**
+   * Where the trace of a run is shown, with `{traceId}` in the place of its id: "https://traces.example.com/trace/{traceId}".
+   * The ids are those of @durable/otel.
+   */
+  readonly traceUrl?: string | undefined;
   /** What the page calls the storage, such as ".durable/journal.db". */
   readonly title?: string | undefined;
   /** Called with errors that were answered with 500; by default they are printed as warnings. */
@@ -52,15 +57,16 @@ export interface Service extends HttpService {
   readonly readOnly: boolean;
   readonly prices: Prices | undefined;
   readonly title: string;
-  /** Lines of lists, by run and time of its last change. */
-  readonly summaries: Map<string, Promise<Summary | null>>;
+  readonly traceUrl: string | undefined;
+  /** Pages of runs as they were sent last. */
+  readonly sent: SentPages;
   readonly live: Live;
 }
 
 export function serviceOf(options: DashboardOptions): Service {
   assertOptions(
     options,
-    "storage app secret encryption authorize token basePath hosts readOnly prices title onError",
+    "storage app secret encryption authorize token basePath hosts readOnly prices title traceUrl onError",
     "createDashboard",
   );
   const { storage, authorize, token } = options;
@@ -91,7 +97,8 @@ export function serviceOf(options: DashboardOptions): Service {
     readOnly: options.readOnly ?? false,
     prices: options.prices,
     title: options.title ?? "",
-    summaries: new Map(),
+    traceUrl: traceUrlOf(options.traceUrl),
+    sent: new SentPages(),
     live: new Live(app),
   };
 }
@@ -99,6 +106,14 @@ export function serviceOf(options: DashboardOptions): Service {
 function basePathOf(given: string): string {
   if (/^(?:\/[\w.~-]+)*\/?$/.test(given)) return given.replace(/\/$/, "");
   throw invalid(`basePath is ${JSON.stringify(given)}. Write it like "/ops/durable".`);
+}
+
+/** A link that would run code is refused. */
+function traceUrlOf(given: string | undefined): string | undefined {
+  if (given === undefined || (/^https?:\/\//.test(given) && given.includes("{traceId}"))) return given;
+  throw invalid(
+    `traceUrl is ${JSON.stringify(given)}. Write it like "https://traces.example.com/trace/{traceId}".`,
+  );
 }
 
 function textOf(error: unknown): string {

@@ -3,7 +3,7 @@
 import { createApp, durable, MemoryStorage, type Run } from "@durable/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { ActionReply, Inbox, PlanReply, RunPage } from "../src/api.ts";
+import type { ActionReply, Inbox, PlanReply, RunPage, RunWaits } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
 import { prices, secret } from "./support/journals.ts";
 
@@ -64,9 +64,9 @@ const entriesOf = async (id: string): Promise<number> => (await get(id).entries(
 describe("an answer", () => {
   test("is in the inbox, is checked against the schema, continues the run, and counts once", async () => {
     const inbox = await site.get<Inbox>("inbox");
-    expect(inbox.items).toMatchObject([
-      { runId: "r1", workflow: "review", wait: { key: "approve", note: "Publish?" } },
-    ]);
+    expect(inbox.items).toMatchObject([{ runId: "r1", workflow: "review", question: "Publish?", count: 1 }]);
+    const { waits } = await site.get<RunWaits>("runs/r1/waits");
+    expect(waits).toMatchObject([{ key: "approve", note: "Publish?" }]);
     const wrong = await site.post<Refused>("runs/r1/answer", { key: "approve", value: { approved: "yes" } });
     expect(wrong.status).toBe(422);
     expect(wrong.body.error.message).toMatch(/does not fit the schema.*approved/);

@@ -35,7 +35,14 @@ test("no answer about a run has more than its room, and what does not fit is nam
     expect((await bodyOf(site, path)).length, path).toBeLessThan(9 * MiB);
   expect((await site.get<RunPage>("runs/big")).output).toBe(note);
   expect((await site.get<StepDetail>("runs/big/step?key=shared")).value).toBe(note);
-  expect((await site.get<StepDetail>("runs/big/step?key=many-1")).value).toEqual(many);
+  const { value, cuts } = await site.get<StepDetail>("runs/big/step?key=many-1");
+  expect(value).toEqual(many.slice(0, 40).map((text) => text.slice(0, 1_000)));
+  expect(cuts?.[""]).toEqual({ kept: 40, size: 100 });
+  expect(await (await site.fetch("/api/runs/big/value?key=many-1&field=value&download=1")).json()).toEqual(
+    many,
+  );
+  // A value whose parts repeat is not written out without a bound.
+  expect((await bodyOf(site, "/value?key=shared&field=value&download=1")).length).toBeLessThan(33 * MiB);
   const { entries, total } = await site.get<EntryPage>("runs/big/journal?limit=500");
   // Every entry has its row, and the last ones are small enough.
   expect([entries.length, total]).toEqual([total, total]);

@@ -8,7 +8,7 @@ import { type App, createApp, createWorker, durable } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { createHandler } from "@durable/http";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import type { Inbox, RunList } from "../src/api.ts";
+import type { Inbox, RunList, RunWaits } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
 import { secret } from "./support/journals.ts";
 
@@ -77,10 +77,11 @@ test("a damaged journal leaves lists and the inbox of the others whole", async (
   const site = new Site({ app });
   expect((await site.get<RunList>("runs")).runs).toHaveLength(3);
   const inbox = await site.get<Inbox>("inbox");
-  expect(inbox.items.map(({ runId }) => runId).toSorted()).toEqual(["a", "c"]);
-  expect(inbox.unreadable).toMatchObject([
-    { runId: "b", problem: expect.stringContaining("differs from what was written") },
-  ]);
+  expect(inbox.items.map(({ runId }) => runId).toSorted()).toEqual(["a", "b", "c"]);
+  const refused = await site.fetch("/api/runs/b/waits");
+  expect(refused.status).toBe(500);
+  expect(await refused.text()).toContain("differs from what was written");
+  expect((await site.get<RunWaits>("runs/a/waits")).waits).toMatchObject([{ note: "May I?" }]);
 });
 
 test("a damaged row that is due keeps no worker from the other runs", async () => {

@@ -15,7 +15,7 @@ import { type DashboardServer, serveDashboard } from "../src/node/index.ts";
 import { openBrowser, skipReason } from "./support/chromium.ts";
 import { secret } from "./support/journals.ts";
 import * as texts from "./support/payloads.ts";
-import { Visitor } from "./support/visitor.ts";
+import { soon, Visitor } from "./support/visitor.ts";
 
 // A sample here, more of them in `npm run test:full`.
 const isFull = inject("full");
@@ -169,7 +169,9 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
       await openAll(one);
       // What the view is about is there, as text.
       if (!view.startsWith("/?"))
-        expect(await one.page.locator("#app").textContent(), view).toContain("__hit");
+        await expect
+          .poll(() => one.page.locator("#app").textContent(), { ...soon, message: view })
+          .toContain("__hit");
       expect(await strangers(one), view).toEqual([]);
       expect(await one.page.evaluate("window.__hits"), view).toBe(0);
       expect(new URL(one.page.url()).origin, view).toBe(site.origin);

@@ -3,7 +3,7 @@
 import { createApp, durable, MemoryStorage, type App } from "@durable/core";
 import { beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import type { ActionReply, Inbox, Operations, Purge, RunList, RunPage } from "../src/api.ts";
+import type { ActionReply, Inbox, Operations, Purge, RunList, RunPage, RunWaits } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
 import { secret } from "./support/journals.ts";
 
@@ -62,6 +62,7 @@ test("a run is paused with a reason, and unpaused, also without the code", async
 
 test("a message is checked, recorded and read; a wait for one is not in the inbox", async () => {
   expect((await site.get<Inbox>("inbox")).items).toEqual([]);
+  expect((await site.get<RunWaits>("runs/m1/waits")).waits).toEqual([]);
   const answered = await site.post<Refused>("runs/m1/answer", { key: "note", value: 1 });
   expect([answered.status, answered.body.error.message]).toEqual([
     409,

@@ -21,6 +21,7 @@ const cases: readonly Case[] = [
   { path: "runs/ask/pause", body: { reason: "later" } },
   { path: "runs/paused/unpause", body: {} },
   { path: "runs/failed/retry", body: {} },
+  { path: "runs/failed/score", body: { name: "helpful", value: 0, note: "it failed" } },
   { path: "runs/letter/messages/mail", body: { payload: 1 } },
   { path: "runs/family/fork", body: { edit: { draft: 2 } } },
   { path: "runs/family/fork", body: { edit: { kid: true } } },

@@ -17,12 +17,17 @@ const reads = [
   "session",
   "runs",
   "counts",
-  "summaries?runs=r1:1",
+  "pulse",
+  "cost",
+  "evals",
+  "evals/r1",
+  "attention",
   "inbox",
   "events",
   "diff?before=r1&after=r1",
   "runs/r1",
   "runs/r1/step?key=one",
+  "runs/r1/waits",
   "runs/r1/journal",
   "runs/r1/stream?key=one",
   "runs/r1/tree",
@@ -30,7 +35,7 @@ const reads = [
   "operations",
 ];
 const changes = [
-  ...["plan", "answer", "fork", "retry", "wake", "cancel", "pause", "unpause", "messages/note"].map(
+  ...["plan", "answer", "fork", "retry", "wake", "cancel", "pause", "unpause", "score", "messages/note"].map(
     (name) => `runs/r1/${name}`,
   ),
   ...["pause", "unpause", "trigger", "delete"].map((name) => `schedules/daily/${name}`),

@@ -2,7 +2,7 @@
 
 import { MemoryStorage } from "@durable/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Counts, DiffPage, EntryPage, RunList, RunPage, StepDetail, Summary, Tree } from "../src/api.ts";
+import type { Counts, DiffPage, EntryPage, RunList, RunPage, StepDetail, Tree } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
 import { createJournals, type Journals, prices } from "./support/journals.ts";
 
@@ -29,21 +29,26 @@ async function all(query: string): Promise<string[]> {
 }
 
 describe("the list", () => {
-  test("begins with what needs attention, and contains every run once, whatever the size of a page", async () => {
+  test("begins with the newest, and contains every run once, whatever the size of a page", async () => {
     const { runs } = await site.get<RunList>("runs");
-    const order = runs.map(({ status }) => status);
-    expect(order.slice(0, 2)).toEqual(["blocked", "failed"]);
-    const rank = ["blocked", "failed", "suspended", "running", "completed", "cancelled"];
-    const ranks = order.map((status) => Math.min(4, rank.indexOf(status)));
-    expect(ranks).toEqual(ranks.toSorted((a, b) => a - b));
-    const whole = idsOf(await site.get<RunList>("runs"));
+    const times = runs.map(({ createdAt }) => createdAt);
+    expect(times).toEqual(times.toSorted((x, y) => y - x));
+    const whole = runs.map(({ runId }) => runId);
     for (const limit of [1, 2, 5]) expect(await all(`limit=${limit}`), `limit ${limit}`).toEqual(whole);
-    expect((await all("limit=3&order=newest")).toSorted()).toEqual(whole.toSorted());
+    for (const sort of ["took", "cost", "steps"]) {
+      const sorted = await all(`limit=5&sort=${sort}`);
+      expect(sorted.toSorted()).toEqual(whole.toSorted());
+    }
+    const byCost = await site.get<RunList>("runs?sort=cost&workflow=research-brief,loan-underwriting");
+    const costs = byCost.runs.map(({ cost }) => cost ?? 0);
+    expect(costs).toEqual(costs.toSorted((x, y) => y - x));
+    expect(costs[0]).toBeGreaterThan(0);
+    expect((await site.fetch("/api/runs?sort=colour")).status).toBe(400);
   });
 
   test("filters by status, workflow, parent and text", async () => {
     expect(await all("status=failed")).toEqual(["ingest-1"]);
-    expect(await all("status=cancelled,failed")).toEqual(["ingest-1", "brief-0"]);
+    expect(await all("status=cancelled,failed")).toEqual(["brief-0", "ingest-1"]);
     expect((await all("workflow=research-brief")).toSorted()).toEqual(["brief-0", "brief-1"]);
     expect((await all("parent=loan-7")).toSorted()).toEqual(["loan-7-again", "loan-7-cautious"]);
     expect(await all("text=CAUTIOUS%20policy")).toEqual(["loan-7-cautious"]);
@@ -54,7 +59,7 @@ describe("the list", () => {
     expect((await site.fetch("/api/runs?tag=customer")).status).toBe(400);
     expect((await site.fetch("/api/runs?since=yesterday")).status).toBe(400);
     expect((await site.fetch("/api/runs?status=lost")).status).toBe(400);
-    expect((await site.fetch("/api/runs?cursor=9.x")).status).toBe(400);
+    expect((await site.fetch("/api/runs?cursor=9-x")).status).toBe(400);
   });
 
   test("says how many there are, and tells forks from children", async () => {
@@ -68,22 +73,16 @@ describe("the list", () => {
     expect(kind(({ parent }) => parent === "publish-1")).toEqual([false]);
   });
 
-  test("describes the lines that are asked for", async () => {
-    const found = await site.get<Record<string, Summary>>(
-      "summaries?runs=ingest-1:1,brief-1:1,loan-7-cautious:1,letter-46:1,missing:1",
-    );
-    expect(Object.keys(found).toSorted()).toEqual(["brief-1", "ingest-1", "letter-46", "loan-7-cautious"]);
-    expect(found["ingest-1"]).toMatchObject({
-      marks: ["r", "x"],
-      error: "embed: The provider answered with 429",
+  test("says of each run what its line shows, from its head", async () => {
+    const { runs } = await site.get<RunList>("runs");
+    const of = (id: string) => runs.find(({ runId }) => runId === id);
+    expect(of("ingest-1")).toMatchObject({
+      error: { key: "embed", message: "Error: The provider answered with 429" },
     });
-    expect(found["brief-1"]).toMatchObject({
-      marks: ["r", "r", "r", "r", "r", "w"],
-      waits: [{ name: "approve" }],
-      tokens: 9_000,
-    });
-    expect(found["loan-7-cautious"]).toMatchObject({ at: "decide", fromJournal: 4, settled: 5 });
-    expect(found["letter-46"]?.sleepsUntil).toBeGreaterThan(Date.now());
+    expect(of("brief-1")).toMatchObject({ tokens: 9_000, waits: { question: "Publish this brief?" } });
+    expect(of("brief-1")?.cost).toBeCloseTo((7_300 * 3 + 1_700 * 15) / 1e6, 9);
+    expect(of("letter-46")?.wakeAt).toBeGreaterThan(Date.now());
+    expect(of("order-42")?.tags).toEqual({ customer: "42", team: "harbour, north" });
   });
 });
 

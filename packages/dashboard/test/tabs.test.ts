@@ -30,7 +30,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
   async function opened(): Promise<{ context: BrowserContext; open: Map<Request, Page> }> {
     const context = await browser.newContext();
     onTestFinished(() => context.close());
-    context.setDefaultTimeout(60_000);
+    context.setDefaultTimeout(soon.timeout);
     const open = new Map<Request, Page>();
     context.on("request", (request) => {
       if (new URL(request.url()).pathname === "/api/events") open.set(request, request.frame().page());
@@ -73,7 +73,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
       await shows(pages[n + 1]!, "Completed");
     }
     await shows(pages[2]!, "Waiting");
-    expect(open.size).toBe(1);
+    await expect.poll(() => open.size, soon).toBe(1);
   });
 
   test("when the tab that reads is closed, hidden or goes elsewhere, another one reads on", async () => {
@@ -113,7 +113,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
     await context.addInitScript(() => Reflect.deleteProperty(Navigator.prototype, "locks"));
     const answer = await started("alone");
     const pages = [await tab(context, "/"), await tab(context, "/runs/alone")];
-    expect(open.size).toBe(2);
+    await expect.poll(() => open.size, soon).toBe(2);
     await answer();
     await shows(pages[1]!, "Completed");
   });

@@ -2,6 +2,9 @@
 
 import type {
   ActionReply,
+  Attention,
+  CostReply,
+  ChildSums,
   Counts,
   DiffPage,
   EntryPage,
@@ -9,18 +12,25 @@ import type {
   OpenedSession,
   Operations,
   PlanReply,
+  PulseReply,
   Purge,
   RunList,
   RunPage,
+  RunWaits,
+  SentRun,
   Session,
   StepDetail,
-  Summary,
   Tree,
+  ValueField,
+  ValueHits,
+  ValuePart,
 } from "../../src/api.ts";
+import type { EvalList, EvalReport } from "../../src/api-evals.ts";
 import type { Exported } from "../../src/export/export-run.ts";
-import { searchTime } from "@durable/core/inspect";
+import { type SearchSuggestions, searchTime } from "@durable/core/inspect";
 import { readEvents } from "./events.ts";
-import { hrefOf } from "./router.ts";
+import { hrefOf, queryOf } from "./router.ts";
+import { patched } from "./patched.ts";
 import { keepSession, sessionHeaders } from "./session.ts";
 import { isUtc } from "./kept.ts";
 import { connection, waiting } from "./state.ts";
@@ -116,15 +126,21 @@ function timeIn(query: Query, field: "since" | "until"): string | null | undefin
   return time === null ? text : new Date(time).toISOString();
 }
 
+export const getSuggestions = (text: string): Promise<SearchSuggestions> =>
+  ask(`suggest?${new URLSearchParams({ text }).toString()}`);
 export const getCounts = (): Promise<Counts> => ask("counts");
-export const getSummaries = (runs: readonly string[]): Promise<Record<string, Summary>> =>
-  ask(`summaries?${queryText({ runs: runs.join(",") })}`);
-export const getInbox = (cursor: string | null, limit = ""): Promise<Inbox> =>
-  ask(`inbox?${queryText({ cursor, limit })}`);
+export const getCost = (days: string): Promise<CostReply> => ask(`cost?${queryText({ days })}`);
+export const getEvals = (cursor: string): Promise<EvalList> => ask(`evals?${queryText({ cursor })}`);
+export const getEval = (runId: string): Promise<EvalReport> => ask(`evals/${encodeURIComponent(runId)}`);
+export const getPulse = (range: string): Promise<PulseReply> => ask(`pulse?${queryText({ range })}`);
+export const getAttention = (range: string, group?: string): Promise<Attention> =>
+  ask(`attention?${queryText({ range, group })}`);
+export const getInbox = (query: Query): Promise<Inbox> => ask(`inbox?${queryText(query)}`);
+export const getWaits = (runId: string): Promise<RunWaits> => ask(`${about(runId)}/waits`);
 
 /** Counts the open waits for the head of the page. */
 export async function countWaits(): Promise<void> {
-  waiting.value = await getInbox(null, "1").then(
+  waiting.value = await getInbox({ limit: "1" }).then(
     ({ open }) => open,
     () => waiting.peek(),
   );
@@ -134,9 +150,18 @@ export const getTree = (runId: string): Promise<Tree> => ask(`${about(runId)}/tr
 export const getDiff = (before: string, after: string): Promise<DiffPage> =>
   ask(`diff?${queryText({ before, after })}`);
 
-export function getRun(runId: string, chapter: string): Promise<RunPage> {
-  return exported === null ? ask(`${about(runId)}?${queryText({ chapter })}`) : Promise.resolve(exported.run);
+/** A page of a run, and the name under which its changes are asked for. */
+export type KnownRun = RunPage & { readonly sent?: string };
+
+/** The page of a run. Of one that is known, only what has changed is sent. */
+export async function getRun(runId: string, chapter: string, known?: KnownRun | null): Promise<KnownRun> {
+  if (exported !== null) return exported.run;
+  const asked = await ask<SentRun>(`${about(runId)}?${queryText({ chapter, known: known?.sent })}`);
+  return "of" in asked ? patched(asked, known) : asked;
 }
+
+export const getChildren = (runId: string): Promise<ChildSums> =>
+  exported === null ? ask(`${about(runId)}/children`) : Promise.resolve({});
 
 export function getStep(runId: string, key: string, chapter: string): Promise<StepDetail> {
   if (exported === null) return ask(`${about(runId)}/step?${queryText({ key, chapter })}`);
@@ -144,6 +169,53 @@ export function getStep(runId: string, key: string, chapter: string): Promise<St
   return found === undefined
     ? Promise.reject(new ApiError(404, "unknown-step", "This call is not in the file."))
     : Promise.resolve(found);
+}
+
+/** Where a recorded value is: of a run itself, or of one of its calls. */
+export interface ValueSource {
+  readonly runId: string;
+  readonly key?: string;
+  readonly field: ValueField;
+}
+
+/** A part of a value that was too large to be sent with the others. */
+export const getPart = (
+  source: ValueSource,
+  part: { readonly path: string; readonly offset?: number },
+): Promise<ValuePart> =>
+  ask(`${valuePath(source)}&${queryText({ path: part.path, offset: String(part.offset ?? 0) })}`);
+
+/** Places in a value whose text has these words. */
+export const findIn = (source: ValueSource, words: string): Promise<ValueHits> =>
+  ask(`${valuePath(source)}&${queryText({ find: words })}`);
+
+function valuePath({ runId, key = "", field }: ValueSource): string {
+  return `${about(runId)}/value?${queryText({ key, field, chapter: queryOf("chapter") })}`;
+}
+
+async function wholeValue(source: ValueSource): Promise<Response> {
+  const response = await request(`${valuePath(source)}&download=1`);
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/** All of a value, as JSON. */
+export const readValue = async (source: ValueSource): Promise<string> => (await wholeValue(source)).text();
+
+/** Saves a value as a file. */
+export async function saveValue(source: ValueSource): Promise<void> {
+  saveBlob(
+    await (await wholeValue(source)).blob(),
+    `${source.runId} ${source.key ?? ""} ${source.field}.json`.replaceAll(/[^\w.-]+/g, "-"),
+  );
+}
+
+function saveBlob(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = Object.assign(document.createElement("a"), { href: url, download: name });
+  link.click();
+  // The browser has begun to save it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 export function getJournal(runId: string, offset: number, chapter: string): Promise<EntryPage> {
@@ -158,6 +230,7 @@ export interface ForkBody {
   readonly after?: string;
   readonly edit?: Readonly<Record<string, unknown>>;
   readonly input?: unknown;
+  readonly prompts?: Readonly<Record<string, string>>;
   readonly label?: string;
 }
 
@@ -175,6 +248,17 @@ export const postAction = (
 
 export const postMessage = (runId: string, topic: string, payload: unknown): Promise<ActionReply> =>
   send(`${about(runId)}/messages/${encodeURIComponent(topic)}`, { payload });
+
+export const postScore = (
+  runId: string,
+  name: string,
+  value: number | null,
+  note: string,
+): Promise<ActionReply> => send(`${about(runId)}/score`, { name, value, note });
+export const postExample = (
+  runId: string,
+  example: { readonly label: string | null; readonly expected?: unknown },
+): Promise<ActionReply> => send(`${about(runId)}/score`, { example });
 
 export const getOperations = (): Promise<Operations> => ask("operations");
 export const postSchedule = (
@@ -197,11 +281,7 @@ export const postPurge = (body: {
 export async function saveExport(runId: string, redact: boolean): Promise<void> {
   const response = await request(`${about(runId)}/export?redact=${redact ? 1 : 0}`);
   if (!response.ok) throw await refusal(response);
-  const url = URL.createObjectURL(await response.blob());
-  const link = Object.assign(document.createElement("a"), { href: url, download: `${runId}.html` });
-  link.click();
-  // The browser has begun to save it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  saveBlob(await response.blob(), `${runId}.html`);
 }
 
 /** Server-sent events until the returned function is called. A hidden page keeps no connection. */

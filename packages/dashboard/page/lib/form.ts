@@ -4,13 +4,19 @@ import type { Plain } from "@durable/core/inspect";
 
 export interface Field {
   readonly name: string;
-  readonly kind: "boolean" | "choice" | "number" | "text" | "lines" | "group" | "json" | "constant";
+  /** What people call it: the title of its schema, or its name in words. */
+  readonly title: string;
+  readonly kind: "boolean" | "choice" | "number" | "text" | "lines" | "rows" | "group" | "json" | "constant";
   readonly required: boolean;
   /** What an empty field that is not required stands for. */
   readonly empty: null | undefined;
   readonly hint: string;
   readonly choices: readonly Plain[];
   readonly fields: readonly Field[];
+  /** Of rows: what each of them is. */
+  readonly item: Field | null;
+  /** Of a text: `date`, `date-time`, `email`, `uri`; empty for any other. */
+  readonly format: string;
   readonly integer: boolean;
   readonly min: number | null;
   readonly max: number | null;
@@ -24,13 +30,30 @@ type Schema = Readonly<Record<string, Plain>>;
 const isSchema = (value: Plain | undefined): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** Deeper schemas, such as those that contain themselves, are typed as JSON. */
+const deepest = 8;
+
+/** Where a schema is: the whole one, for its definitions, and how deep. */
+interface Inside {
+  readonly root: Schema;
+  readonly depth: number;
+}
+
 /** The field for a whole answer; `null` without a schema, or with one that is not understood. */
-export function fieldOf(schema: Plain | undefined, name = "", required = true): Field | null {
-  if (!isSchema(schema)) return null;
-  const inner = withoutNull(schema);
-  const known = kindOf(inner);
+export function fieldOf(schema: Plain | undefined): Field | null {
+  return isSchema(schema) ? fieldIn(schema, "", true, { root: schema, depth: 0 }) : null;
+}
+
+function fieldIn(given: Plain | undefined, name: string, required: boolean, at: Inside): Field | null {
+  if (!isSchema(given)) return null;
+  const schema = defined(given, at.root);
+  const inner = defined(withoutNull(schema), at.root);
+  const below = { root: at.root, depth: at.depth + 1 };
+  const known = at.depth >= deepest ? asJson : kindOf(inner, below);
   return {
     name,
+    title: textOr(inner["title"] ?? schema["title"]) || inWords(name),
+    format: known.kind === "text" ? textOr(inner["format"]) : "",
     required: required && inner === schema,
     empty: required && inner !== schema ? null : undefined,
     ...known,
@@ -44,6 +67,26 @@ export function fieldOf(schema: Plain | undefined, name = "", required = true): 
   };
 }
 
+/** What a reference inside a schema stands for. */
+function defined(schema: Schema, root: Schema): Schema {
+  const place = textOr(schema["$ref"]);
+  if (!place.startsWith("#/")) return schema;
+  let found: Plain | undefined = root;
+  for (const part of place.slice(2).split("/"))
+    found = isSchema(found) ? found[part.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  return isSchema(found) ? found : schema;
+}
+
+/** `payOutOn` and `pay_out_on` are "Pay out on". */
+export function inWords(name: string): string {
+  const words = name
+    .replaceAll(/([a-z\d])([A-Z])/g, "$1 $2")
+    .replaceAll(/[_-]+/g, " ")
+    .trim();
+  const lower = words === words.toUpperCase() ? words : words.toLowerCase();
+  return lower.charAt(0).toUpperCase() + lower.slice(1);
+}
+
 /** A type or an alternative that may also be null is an optional field. */
 function withoutNull(schema: Schema): Schema {
   const { type } = schema;
@@ -55,8 +98,12 @@ function withoutNull(schema: Schema): Schema {
   return rest.length === 1 && options.length > 1 && isSchema(rest[0]) ? rest[0] : schema;
 }
 
-function kindOf(schema: Schema): Pick<Field, "kind" | "choices" | "fields"> {
-  const plain = { choices: [], fields: [] };
+type Known = Pick<Field, "kind" | "choices" | "fields" | "item">;
+
+const plain = { choices: [], fields: [], item: null };
+const asJson: Known = { ...plain, kind: "json" };
+
+function kindOf(schema: Schema, at: Inside): Known {
   if ("const" in schema) return { ...plain, kind: "constant" };
   const choices = schema["enum"];
   if (Array.isArray(choices)) return { ...plain, kind: "choice", choices };
@@ -68,29 +115,33 @@ function kindOf(schema: Schema): Pick<Field, "kind" | "choices" | "fields"> {
       return { ...plain, kind: "number" };
     case "string":
       return { ...plain, kind: "text" };
-    case "array": {
-      const { items } = schema;
-      return {
-        ...plain,
-        kind: isSchema(items) && items["type"] === "string" && !("enum" in items) ? "lines" : "json",
-      };
-    }
+    case "array":
+      return rowsOf(schema, at);
     case "object":
-      return groupOf(schema);
+      return groupOf(schema, at);
     default:
-      return { ...plain, kind: "json" };
+      return asJson;
   }
 }
 
-function groupOf(schema: Schema): Pick<Field, "kind" | "choices" | "fields"> {
+/** Short texts are typed one per line; anything else has a row of fields each. */
+function rowsOf({ items }: Schema, at: Inside): Known {
+  const item = fieldIn(items, "", true, at);
+  if (item === null || item.kind === "json" || item.kind === "constant") return asJson;
+  return item.kind === "text" && item.format === ""
+    ? { ...plain, kind: "lines" }
+    : { ...plain, kind: "rows", item };
+}
+
+function groupOf(schema: Schema, at: Inside): Known {
   const { properties, required } = schema;
   const names = new Set(Array.isArray(required) ? required : []);
   const fields = isSchema(properties)
-    ? Object.entries(properties).map(([name, inner]) => fieldOf(inner, name, names.has(name)))
+    ? Object.entries(properties).map(([name, inner]) => fieldIn(inner, name, names.has(name), at))
     : [null];
   return fields.includes(null) || fields.length === 0
-    ? { kind: "json", choices: [], fields: [] }
-    : { kind: "group", choices: [], fields: fields as Field[] };
+    ? asJson
+    : { ...plain, kind: "group", fields: fields as Field[] };
 }
 
 function textOr(value: Plain | undefined): string {
@@ -101,8 +152,65 @@ function numberOr(value: Plain | undefined): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** What was typed into each field, by path. */
+/** What was typed into each field, by path: `.items[0].price`. The number of rows of `.items` is under `.items[]`. */
 export type Typed = Readonly<Record<string, string>>;
+
+export const rowPath = (path: string, index: number): string => `${path}[${index}]`;
+export const rowsIn = (typed: Typed, path: string): number => Number(typed[`${path}[]`] ?? 0);
+
+/** One more row, with what its schema begins with. */
+export function withRow(typed: Typed, { item }: Field, path: string): Typed {
+  const count = rowsIn(typed, path);
+  return { ...typed, [`${path}[]`]: String(count + 1), ...initialOf(item, rowPath(path, count)) };
+}
+
+/** Without this row: those after it move up. */
+export function withoutRow(typed: Typed, path: string, index: number): Typed {
+  const rest: Record<string, string> = {};
+  for (const [name, text] of Object.entries(typed)) {
+    const found = name.startsWith(`${path}[`) ? /^\[(\d+)\]/.exec(name.slice(path.length)) : null;
+    const row = Number(found?.[1] ?? -1);
+    if (row === index) continue;
+    if (row < index) rest[name] = text;
+    else rest[rowPath(path, row - 1) + name.slice(rowPath(path, row).length)] = text;
+  }
+  return { ...rest, [`${path}[]`]: String(Math.max(0, rowsIn(typed, path) - 1)) };
+}
+
+/** What the fields begin with: constants of the schema and defaults. */
+export function initialOf(field: Field | null, path = field?.name ?? "", given = field?.initial): Typed {
+  if (field === null) return {};
+  if (field.kind === "group") {
+    const values = typeof given === "object" && given !== null && !Array.isArray(given) ? given : {};
+    return Object.assign(
+      {},
+      ...field.fields.map((inner) =>
+        initialOf(inner, `${path}.${inner.name}`, (values as Schema)[inner.name] ?? inner.initial),
+      ),
+    ) as Typed;
+  }
+  if (field.kind === "rows") {
+    const rows: readonly Plain[] = Array.isArray(given) ? given : [];
+    const texts = rows.map((row, i) => initialOf(field.item, rowPath(path, i), row));
+    return Object.assign({ [`${path}[]`]: String(rows.length) }, ...texts) as Typed;
+  }
+  if (given === undefined) return {};
+  if (field.kind === "choice") return { [path]: String(field.choices.indexOf(given)) };
+  if (field.kind === "lines" && Array.isArray(given)) return { [path]: given.join("\n") };
+  return { [path]: typeof given === "string" ? given : JSON.stringify(given) };
+}
+
+/** The field that two keys decide: a yes or no of the answer. */
+export function decisionOf(
+  field: Field | null,
+  path = field?.name ?? "",
+): { path: string; field: Field } | null {
+  if (field === null) return null;
+  if (field.kind === "boolean") return { path, field };
+  if (field.kind !== "group" || path !== "") return null;
+  const found = field.fields.find(({ kind }) => kind === "boolean");
+  return found === undefined ? null : { path: `${path}.${found.name}`, field: found };
+}
 
 export type Read = { readonly value: unknown } | { readonly problems: Readonly<Record<string, string>> };
 
@@ -121,13 +229,23 @@ interface Place {
 function readField(field: Field, typed: Typed, { path, problems }: Place): unknown {
   if (field.kind === "constant") return field.initial;
   if (field.kind === "group") {
-    const isEmpty = !Object.keys(typed).some((name) => name.startsWith(`${path}.`) && typed[name] !== "");
+    const isEmpty = !Object.keys(typed).some(
+      (name) =>
+        name.startsWith(`${path}.`) && typed[name] !== "" && !(name.endsWith("[]") && typed[name] === "0"),
+    );
     if (!field.required && isEmpty) return field.empty;
     const entries = field.fields.map((inner) => {
       const below = `${path}.${inner.name}`;
       return [inner.name, readField(inner, typed, { path: below, problems })] as const;
     });
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  }
+  if (field.kind === "rows") {
+    const { item } = field;
+    const count = rowsIn(typed, path);
+    if (count === 0 && !field.required) return field.empty;
+    const rows = Array.from({ length: count }, (_, i) => rowPath(path, i));
+    return rows.map((row) => item && readField(item, typed, { path: row, problems }));
   }
   const text = typed[path] ?? "";
   if (text === "") {
@@ -158,8 +276,20 @@ function readText(field: Field, text: string): { value: unknown } | { problem: s
         return { problem: `at most ${field.longest} characters` };
       if (field.shortest !== null && text.length < field.shortest)
         return { problem: `at least ${field.shortest} characters` };
-      return { value: text };
+      return readFormat(field.format, text);
   }
+}
+
+/** What browsers and people write, as the schema wants it. */
+function readFormat(format: string, text: string): { value: string } | { problem: string } {
+  if (format === "email" && !/^[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+$/.test(text))
+    return { problem: "an address, such as name@company.example" };
+  if ((format === "uri" || format === "url") && !URL.canParse(text))
+    return { problem: "an address that begins with https:" };
+  if (format !== "date" && format !== "date-time") return { value: text };
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return { problem: format === "date" ? "a date" : "a date and a time" };
+  return { value: format === "date" ? text : time.toISOString() };
 }
 
 function readNumber({ integer, min, max }: Field, text: string): { value: number } | { problem: string } {

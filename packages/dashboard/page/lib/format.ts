@@ -32,6 +32,11 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / size)} ${name}${rest === 0 ? "" : ` ${rest} ${nextName}`}`;
 }
 
+/** "42 min", or "late by 2 h". */
+export function timeLeft(ms: number): string {
+  return ms > 0 ? `${duration(ms)} left` : `late by ${duration(-ms)}`;
+}
+
 const zone = (): { timeZone?: string } => (isUtc.value ? { timeZone: "UTC" } : {});
 
 /** 12:06 today, 14 Nov 12:06 before. The head of its column, or a tooltip, says the zone. */
@@ -65,6 +70,20 @@ export { countText as count };
 export function cost(value: number | null | undefined): string {
   return value === null || value === undefined || value === 0 ? "" : costText(value);
 }
+
+/** An amount with cents, as tables of money have it; "≥" where some of it is not known. */
+export function spent({
+  cost: value,
+  unpriced,
+}: {
+  readonly cost: number;
+  readonly unpriced: boolean;
+}): string {
+  const cents = value >= 0.995 || value === 0 ? value.toLocaleString("en", money) : costText(value).slice(1);
+  return `${unpriced ? "≥ " : ""}$${cents}`;
+}
+
+const money = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
 
 /** Ids that were drawn are long and begin alike, so the end tells them apart. */
 export function shortId(runId: string): string {

@@ -1,7 +1,7 @@
 /** How views load data and listen to keys. */
 
 import { useSignal, type Signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { messageOf } from "./state.ts";
 
 export interface Loaded<T> {
@@ -63,7 +63,8 @@ export function useThrottle(act: () => unknown, ms: number): () => void {
 export function useKeys(keys: Readonly<Record<string, () => void>>): void {
   const latest = useRef(keys);
   latest.current = keys;
-  useEffect(() => {
+  // Before the view is seen: whoever sees it may press a key, which an effect after the paint would miss.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector("dialog[open]") !== null) return;

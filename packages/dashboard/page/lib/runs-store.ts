@@ -7,8 +7,8 @@
  */
 
 import { signal } from "@preact/signals";
-import type { RunItem, Summary } from "../../src/api.ts";
-import { ApiError, getRuns, getSummaries } from "./api.ts";
+import type { RunItem } from "../../src/api.ts";
+import { ApiError, getRuns } from "./api.ts";
 import { messageOf } from "./state.ts";
 
 type Query = Readonly<Record<string, string>>;
@@ -17,7 +17,6 @@ const page = 100;
 
 export class RunsStore {
   readonly items = signal<readonly RunItem[]>([]);
-  readonly summaries = signal<ReadonlyMap<string, Summary>>(new Map());
   /** `searching`: a search that looked at many runs and found too few. */
   readonly state = signal<"loading" | "more" | "searching" | "end">("loading");
   readonly error = signal<string | null>(null);
@@ -28,8 +27,6 @@ export class RunsStore {
   #next: string | null = null;
   #turn = 0;
   #waiting: readonly RunItem[] = [];
-  /** By run, the change for which its summary was asked. */
-  readonly #asked = new Map<string, number>();
   /** Runs whose lines may be out of date. */
   readonly #stale = new Set<string>();
   #view: readonly RunItem[] = [];
@@ -112,6 +109,16 @@ export class RunsStore {
     );
   }
 
+  /** The ids of all runs that fit, up to so many, also of those that are not loaded. */
+  async allIds(most: number): Promise<string[]> {
+    while (
+      this.items.value.length < most &&
+      (this.state.value === "more" || this.state.value === "searching")
+    )
+      await this.more();
+    return this.items.value.slice(0, most).map(({ runId }) => runId);
+  }
+
   show(): void {
     this.hidden.value = 0;
     this.#merge(this.#waiting, false);
@@ -126,20 +133,9 @@ export class RunsStore {
     if (whole) this.state.value = "end";
   }
 
-  /** These lines are in view now: asks for what they lack. */
+  /** These lines are in view now: reads again those that may be out of date. */
   look(items: readonly RunItem[]): void {
     this.#view = items;
     void this.#reread();
-    const missing = items.filter(({ runId, updatedAt }) => this.#asked.get(runId) !== updatedAt).slice(0, 60);
-    if (missing.length === 0) return;
-    for (const { runId, updatedAt } of missing) this.#asked.set(runId, updatedAt);
-    void getSummaries(missing.map(({ runId, updatedAt }) => `${runId}:${updatedAt}`)).then(
-      (found) => {
-        this.summaries.value = new Map([...this.summaries.value, ...Object.entries(found)]);
-      },
-      () => {
-        for (const { runId } of missing) this.#asked.delete(runId);
-      },
-    );
   }
 }

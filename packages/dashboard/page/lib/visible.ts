@@ -3,7 +3,7 @@
  * it is. Every text that the page draws has them as names. What is edited stays as it is.
  */
 
-import { options, type VNode } from "preact";
+import { Fragment, options, type VNode } from "preact";
 
 /** Controls but tab and line ends, marks of direction, what has no width, private use, and tags. */
 const hidden =
@@ -34,8 +34,10 @@ function hasRightToLeft(children: unknown): boolean {
 export function drawVisibly(): void {
   const before = options.vnode?.bind(options);
   options.vnode = (vnode: VNode) => {
+    const props = vnode.props as Props;
+    // Its texts stand in the element around it.
+    if (vnode.type === Fragment) props.children = shown(props.children);
     if (typeof vnode.type === "string") {
-      const props = vnode.props as Props;
       // A text that is read from the right is cut at its own end.
       if (props["dir"] === undefined && hasRightToLeft(props.children)) props["dir"] = "auto";
       if (props.children !== undefined) props.children = shown(props.children);

@@ -3,7 +3,7 @@
 import { searchValue } from "@durable/core/inspect";
 import type { RunStateName, RunStatus } from "@durable/core";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { shortId, stateName, statusName } from "../lib/format.ts";
 import { go, hrefOf, isFile, runPath } from "../lib/router.ts";
 
@@ -38,17 +38,26 @@ export function Link(props: {
   to: string;
   class?: string;
   label?: string;
-  title?: string;
+  title?: string | undefined;
+  /** The one of a list that is shown. */
+  current?: boolean;
   children: ComponentChildren;
 }): JSX.Element {
-  const { to, children, label, title } = props;
+  const { to, children, label, title, current } = props;
   const onClick = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     go(to);
   };
   return (
-    <a class={props.class} href={hrefOf(to)} onClick={onClick} aria-label={label} title={title}>
+    <a
+      class={props.class}
+      href={hrefOf(to)}
+      onClick={onClick}
+      aria-label={label}
+      title={title}
+      aria-current={current === true ? "true" : undefined}
+    >
       {children}
     </a>
   );
@@ -157,15 +166,21 @@ export function Dialog(props: {
   children: ComponentChildren;
 }): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    element.current?.showModal();
+  // Before the next key: an effect after the paint would lose what is typed until then.
+  useLayoutEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    // Whatever closes it, the focus goes back to what had it.
+    return () => dialog?.close();
   }, []);
   return (
     <dialog
       ref={element}
       class={props.wide === true ? "wide" : ""}
       aria-label={props.title}
-      onClose={props.onClose}
+      // At once: the browser tells of `close` with the next frame, when the same dialog may be open again.
+      onCancel={props.onClose}
+      onClose={() => element.current !== null && props.onClose()}
     >
       <div class="dialog-head">
         <h2>{props.title}</h2>

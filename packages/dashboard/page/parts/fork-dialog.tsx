@@ -4,7 +4,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { PlanReply, RunPage } from "../../src/api.ts";
-import { type ForkBody, getStep, postFork, postPlan } from "../lib/api.ts";
+import { type ForkBody, getStep, postFork, postPlan, readValue } from "../lib/api.ts";
 import { cost, count, plural } from "../lib/format.ts";
 import { readJson } from "../lib/form.ts";
 import { go, runPath } from "../lib/router.ts";
@@ -43,9 +43,14 @@ function useFork({ run, stepKey, how: first, onClose }: ForkDialogProps): Forkin
   const plan = useSignal<PlanReply | string | null>(null);
   useEffect(() => {
     void getStep(run.runId, stepKey, "").then(
-      (detail) => {
-        text.value = JSON.stringify(detail.chunks ?? detail.value ?? null, null, 2);
+      async (detail) => {
         lossy.value = detail.lossy;
+        const isCut = Object.keys(detail.cuts ?? {}).length > 0;
+        const field = detail.chunks === undefined ? "value" : "chunks";
+        // What is edited has to be all of it.
+        text.value = isCut
+          ? await readValue({ runId: run.runId, key: stepKey, field })
+          : JSON.stringify(detail.chunks ?? detail.value ?? null, null, 2);
       },
       () => {},
     );
@@ -57,17 +62,28 @@ function useFork({ run, stepKey, how: first, onClose }: ForkDialogProps): Forkin
     const asked = body();
     if (typeof asked === "string" || busy.value) return;
     busy.value = true;
-    try {
-      const { runId, message } = await postFork(run.runId, asked);
-      say(message);
-      onClose();
-      go(runPath(runId));
-    } catch (error) {
-      plan.value = messageOf(error);
-    }
+    const problem = await createFork(run.runId, asked, onClose);
+    if (problem !== null) plan.value = problem;
     busy.value = false;
   };
   return { how, label, text, lossy, plan, busy, create };
+}
+
+/** Makes the fork and shows it; gives what is wrong if it cannot be made. */
+export async function createFork(
+  parent: string,
+  body: ForkBody,
+  onDone: () => void = () => {},
+): Promise<string | null> {
+  try {
+    const { runId, message } = await postFork(parent, body);
+    say(message);
+    onDone();
+    go(runPath(runId));
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 export function ForkDialog(props: ForkDialogProps): JSX.Element {
@@ -120,8 +136,8 @@ function bodyOf(
     : { edit: { [key]: read.value }, ...about };
 }
 
-/** Asks for the plan shortly after the last change. */
-function usePlan(
+/** Asks for the plan shortly after the last change. A text is what is wrong. */
+export function usePlan(
   runId: string,
   body: () => ForkBody | string,
   plan: Signal<PlanReply | string | null>,
@@ -180,7 +196,7 @@ function Editor({ text, lossy }: { text: Signal<string>; lossy: boolean }): JSX.
   );
 }
 
-function PlanView({ plan }: { plan: PlanReply | string | null }): JSX.Element {
+export function PlanView({ plan }: { plan: PlanReply | string | null }): JSX.Element {
   if (plan === null) return <p class="plan soft">Working out what would run…</p>;
   if (typeof plan === "string")
     return (

@@ -5,9 +5,11 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { JournalEntry } from "../../src/api.ts";
 import { getJournal } from "../lib/api.ts";
-import { timeOfDay } from "../lib/format.ts";
+import { fullTime, timeOfDay } from "../lib/format.ts";
+import { useLoad } from "../lib/hooks.ts";
 import { queryOf, setQuery } from "../lib/router.ts";
 import { messageOf } from "../lib/state.ts";
+import { Problem } from "./basic.tsx";
 import { Value } from "./value.tsx";
 import { Virtual } from "./virtual.tsx";
 
@@ -38,7 +40,6 @@ export function JournalView({ runId, total }: { runId: string; total: number }):
     asked.current.delete(last);
     void load(last);
   }, [total]);
-  const entry = entries.value.get(chosen);
   return (
     <div class="journal">
       {problem.value !== null && <p role="alert">{problem.value}</p>}
@@ -61,12 +62,38 @@ export function JournalView({ runId, total }: { runId: string; total: number }):
         }}
         render={(i) => <EntryLine key={i} index={i} entry={entries.value.get(i)} chosen={i === chosen} />}
       />
-      {entry !== undefined && (
-        <div class="pane">
-          <Value value={entry.rest} label="the entry" />
-        </div>
-      )}
     </div>
+  );
+}
+
+/** The entry that is chosen, or `null`. */
+export function chosenEntry(): number | null {
+  const asked = queryOf("entry");
+  return queryOf("tab") === "journal" && /^\d{1,9}$/.test(asked) ? Number(asked) : null;
+}
+
+/** One entry with all its fields. */
+export function EntryPanel({ runId, index }: { runId: string; index: number }): JSX.Element {
+  const chapter = queryOf("chapter");
+  const { data, reload } = useLoad(`${runId} ${chapter} ${index}`, () =>
+    getJournal(runId, index, chapter).then(({ entries: [first] }) => first ?? null),
+  );
+  const { value: entry, error } = data.value;
+  if (error !== null) return <Problem text={error} onRetry={() => void reload()} />;
+  if (entry === null) return <p class="pane soft">Reading the entry…</p>;
+  return (
+    <section class="panel" aria-label="The entry">
+      <div class="facts-head">
+        <div>
+          <h2 class="key">{entry.kind}</h2>
+          <span class="faint">entry {entry.seq}</span>
+        </div>
+        <div class="soft">{[entry.key, fullTime(entry.at), markOf(entry)].filter(Boolean).join(", ")}</div>
+      </div>
+      <div class="pane">
+        <Value value={entry.rest} label="the entry" times />
+      </div>
+    </section>
   );
 }
 

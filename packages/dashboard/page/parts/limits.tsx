@@ -1,15 +1,16 @@
 /** Slots that are taken, runs that wait for one, and the use of rates and quotas. */
 
 import type { JSX } from "preact";
-import { count } from "../lib/format.ts";
+import { count, spent } from "../lib/format.ts";
 import type { OperateProps } from "./operate-props.ts";
 import { Empty } from "./basic.tsx";
+import { Bars } from "./pulse.tsx";
 import { Table } from "./table.tsx";
 
-export function Limits({ data: { limits } }: OperateProps): JSX.Element {
+export function Limits({ data: { limits, quotas } }: OperateProps): JSX.Element {
   if (limits === null) return <Empty title="This storage keeps no limits. SQLite and Postgres do." />;
   const { slots, windows } = limits;
-  if (slots.length + windows.length === 0)
+  if (slots.length + windows.length + quotas.length === 0)
     return (
       <Empty title="No run has a slot or waits for one, and no rate or limit is in use.">
         <code>durable("mail", send, {"{ concurrency: 5 }"})</code>
@@ -17,6 +18,7 @@ export function Limits({ data: { limits } }: OperateProps): JSX.Element {
     );
   return (
     <>
+      {quotas.length > 0 && <Quotas quotas={quotas} />}
       {slots.length > 0 && (
         <Table
           label="Slots"
@@ -43,5 +45,35 @@ export function Limits({ data: { limits } }: OperateProps): JSX.Element {
         />
       )}
     </>
+  );
+}
+
+function Quotas({ quotas }: Pick<OperateProps["data"], "quotas">): JSX.Element {
+  return (
+    <Table
+      label="Quotas"
+      columns={["Quota", "Of", "Used now", "At most", "Share", "Over its window"]}
+      rows={quotas.map(({ quota, what, used, most, over }) => [
+        <b key="name">{quota}</b>,
+        what,
+        what === "cost" ? spent({ cost: used, unpriced: false }) : count(Math.round(used)),
+        what === "cost" ? spent({ cost: most, unpriced: false }) : count(most),
+        <meter
+          key="share"
+          min={0}
+          max={most}
+          high={most * 0.8}
+          value={used}
+          aria-label={`${quota} ${what}`}
+        />,
+        over.length === 0 ? (
+          ""
+        ) : (
+          <span key="over" class="quota-over" title="what was used in each part of the window, up to now">
+            <Bars values={over} />
+          </span>
+        ),
+      ])}
+    />
   );
 }

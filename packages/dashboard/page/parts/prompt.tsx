@@ -5,6 +5,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { chatOf, type ChatMessage } from "../lib/chat.ts";
 import { plural } from "../lib/format.ts";
+import { type Piece, wordDiff } from "../lib/words.ts";
 import { Chat } from "./chat.tsx";
 import { Value } from "./value.tsx";
 
@@ -75,9 +76,11 @@ export function Prompt({ prompt }: { prompt: Plain }): JSX.Element {
         </p>
       )}
       {isWhole && <Chat messages={messagesOf(messages.slice(0, first))} live={false} />}
-      {listOf(removed).length > 0 && <Marked mark="removed" messages={listOf(removed)} />}
+      {listOf(removed).length > 0 && (
+        <Marked mark="removed" messages={listOf(removed)} others={messages.slice(first)} />
+      )}
       {hasChange ? (
-        <Marked mark="added" messages={messages.slice(first)} />
+        <Marked mark="added" messages={messages.slice(first)} others={listOf(removed)} />
       ) : (
         <Chat messages={messagesOf(messages)} live={false} />
       )}
@@ -85,18 +88,65 @@ export function Prompt({ prompt }: { prompt: Plain }): JSX.Element {
   );
 }
 
-function Marked({
-  mark,
-  messages,
-}: {
-  mark: "added" | "removed";
-  messages: readonly Plain[];
-}): JSX.Element | null {
+interface MarkedProps {
+  readonly mark: "added" | "removed";
+  readonly messages: readonly Plain[];
+  /** Those on the other side, with which they are compared word by word. */
+  readonly others: readonly Plain[];
+}
+
+function Marked({ mark, messages, others }: MarkedProps): JSX.Element | null {
   if (messages.length === 0) return null;
+  const [shown, opposite] = [messagesOf(messages), messagesOf(others)];
   return (
     <div class={`marked ${mark}`} role="group" aria-label={`Messages ${mark} since the turn before`}>
       <small>{mark}</small>
-      <Chat messages={messagesOf(messages)} live={false} />
+      {shown.map((message, i) => {
+        const pieces = piecesOf(mark, message, opposite[i]);
+        if (pieces === null) return <Chat key={i} messages={[message]} live={false} />;
+        return (
+          <div key={i} class={`msg ${message.role === "assistant" ? "a" : "u"}`}>
+            <small>
+              <span>{message.role}</span>
+            </small>
+            <Words pieces={pieces} />
+          </div>
+        );
+      })}
     </div>
   );
+}
+
+/** A text with the words that are only in it, or no longer in the other one. */
+export function Words({ pieces }: { pieces: readonly Piece[] }): JSX.Element {
+  return (
+    <p class="text">
+      {pieces.map(({ text, change }, i) =>
+        change === "same" ? text : change === "new" ? <ins key={i}>{text}</ins> : <del key={i}>{text}</del>,
+      )}
+    </p>
+  );
+}
+
+/** The system prompt as a fork names it; `null` where it is not known, or not a text alone. */
+export function systemIn(prompt: Plain | undefined): string | null {
+  const { messages, missing } = fieldsOf(prompt);
+  if (!Array.isArray(messages) || Number(missing ?? 0) > 0) return null;
+  const contents = (messages as readonly Plain[])
+    .map(fieldsOf)
+    .flatMap(({ role, content }) => (role === "system" ? [content] : []));
+  return contents.every((content) => typeof content === "string") ? contents.join("\n") : null;
+}
+
+/** The words of a message beside those of the one in its place; `null` where there is none to compare with. */
+function piecesOf(
+  mark: MarkedProps["mark"],
+  message: ChatMessage,
+  other: ChatMessage | undefined,
+): readonly Piece[] | null {
+  const texts = [message, other].map((one) => one?.parts.filter(({ type }) => type === "text"));
+  const [own, theirs] = texts.map((parts) => parts?.map(({ text }) => text).join("\n") ?? "");
+  if (other?.role !== message.role || !own || !theirs || texts[0]?.length !== message.parts.length)
+    return null;
+  return mark === "added" ? wordDiff(theirs, own).after : wordDiff(own, theirs).before;
 }

@@ -10,29 +10,64 @@ import { Dialog } from "./basic.tsx";
 
 export interface ActionsProps {
   readonly run: RunPage;
-  readonly onAnswer: () => void;
   readonly onFork: () => void;
   readonly onChange: () => void;
 }
 
-function Action({
-  name,
-  main = false,
-  onClick,
-}: {
-  name: string;
-  main?: boolean;
-  onClick: () => void;
-}): JSX.Element {
+interface ActionProps {
+  readonly name: string;
+  readonly main?: boolean;
+  /** Why it is not possible now; `null` when it is. */
+  readonly not: string | null;
+  readonly onClick: () => void;
+}
+
+/** A button keeps its place. One that cannot be used says why, also to those who do not see it. */
+function Action({ name, main = false, not, onClick }: ActionProps): JSX.Element {
   return (
-    <button type="button" class={main ? "btn p" : "btn"} onClick={onClick}>
+    <button
+      type="button"
+      class={main && not === null ? "btn p" : "btn"}
+      aria-disabled={not !== null}
+      title={not ?? undefined}
+      onClick={() => (not === null ? onClick() : say(not))}
+    >
       {name}
+      {not !== null && <span class="vh">: {not}</span>}
     </button>
   );
 }
 
-/** Only what is possible now. */
-export function Actions({ run, onAnswer, onFork, onChange }: ActionsProps): JSX.Element {
+/** Why each action is not possible; `null` for one that is. */
+export function refusals(
+  run: RunPage,
+): Readonly<Record<"fork" | "send" | "pause" | "wake" | "retry" | "cancel", string | null>> {
+  const isOver = run.endedAt !== null;
+  const over = isOver ? "The run has ended." : null;
+  const journal = run.workflow === "" ? "A journal without a workflow is driven by its own program." : null;
+  const noCode = run.hasCode ? null : "The code of this workflow is not here: start the page with the app.";
+  const isAsleep = run.rows.some(
+    ({ kind, status, struck }) => kind === "sleep" && status === "open" && struck === undefined,
+  );
+  const canRetry = run.retriable || (run.status === "blocked" && run.hasCode);
+  return {
+    fork: noCode ?? (run.rows.length === 0 ? "Nothing is recorded that a fork could begin from." : null),
+    send: over ?? journal,
+    pause: over ?? journal,
+    wake: over ?? (run.paused !== null ? "The run is paused." : isAsleep ? null : "The run does not sleep."),
+    retry: canRetry ? null : retryRefused(run),
+    cancel: over ?? journal,
+  };
+}
+
+function retryRefused(run: RunPage): string {
+  if (run.status === "blocked") return "The code of this workflow is not here: start the page with the app.";
+  return run.status === "failed"
+    ? (run.retryRefusal ?? "A retry of this run would be refused.")
+    : `Only a run that failed or is blocked can be retried; this one is ${run.state}.`;
+}
+
+export function Actions({ run, onFork, onChange }: ActionsProps): JSX.Element {
   const asking = useSignal<"cancel" | "pause" | "send" | null>(null);
   const ask = (what: typeof asking.value) => (): void => {
     asking.value = what;
@@ -45,21 +80,20 @@ export function Actions({ run, onAnswer, onFork, onChange }: ActionsProps): JSX.
     }
     onChange();
   };
-  const waits = run.waits.some(({ answered, topic }) => !answered && topic === undefined);
-  const isAsleep = run.rows.some(({ kind, status }) => kind === "sleep" && status === "open");
-  const isOpen = run.endedAt === null && run.workflow !== "";
+  const not = refusals(run);
   const isPaused = run.paused !== null;
-  const canRetry = run.retriable || (run.status === "blocked" && run.hasCode);
   return (
     <>
-      {waits && <Action name="Answer" main onClick={onAnswer} />}
-      {canRetry && <Action name="Retry" main onClick={() => void act("retry")} />}
-      {isPaused && <Action name="Unpause" main onClick={() => void act("unpause")} />}
-      {isAsleep && !isPaused && <Action name="Wake" onClick={() => void act("wake")} />}
-      {isOpen && <Action name="Send" onClick={ask("send")} />}
-      {isOpen && !isPaused && <Action name="Pause" onClick={ask("pause")} />}
-      {run.hasCode && run.rows.length > 0 && <Action name="Fork" onClick={onFork} />}
-      {isOpen && <Action name="Cancel" onClick={ask("cancel")} />}
+      <Action name="Fork" not={not.fork} onClick={onFork} />
+      <Action name="Send" not={not.send} onClick={ask("send")} />
+      {isPaused ? (
+        <Action name="Unpause" main not={not.pause} onClick={() => void act("unpause")} />
+      ) : (
+        <Action name="Pause" not={not.pause} onClick={ask("pause")} />
+      )}
+      <Action name="Wake" not={not.wake} onClick={() => void act("wake")} />
+      <Action name="Cancel" not={not.cancel} onClick={ask("cancel")} />
+      <Action name="Retry" main not={not.retry} onClick={() => void act("retry")} />
       {asking.value === "cancel" && <CancelDialog run={run} onClose={ask(null)} onChange={onChange} />}
       {asking.value === "pause" && <PauseDialog run={run} onClose={ask(null)} onChange={onChange} />}
       {asking.value === "send" && <SendDialog run={run} onClose={ask(null)} onChange={onChange} />}

@@ -1,20 +1,69 @@
-/** The head of a run: its status, what can be done, where it comes from, and its sums. */
+/** The head of a run: what it does now in one sentence, what it is, and what can be done. */
 
+import { exampleIn } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
 import { exported, saveExport } from "../lib/api.ts";
-import { clock, cost, count, duration, fullTime, plural } from "../lib/format.ts";
-import { diffPath, setQuery } from "../lib/router.ts";
+import { clock, fullTime, zoneName } from "../lib/format.ts";
 import { copy, messageOf, now, say } from "../lib/state.ts";
-import { Link, RunLink, Status, TagLink } from "./basic.tsx";
+import { sentenceOf } from "../lib/story.ts";
+import { Link, Status, TagLink } from "./basic.tsx";
+import { GiveScore, KeepExample, ScoreTags } from "./example.tsx";
 import { Actions, type ActionsProps } from "./run-actions.tsx";
+
+/** The time of an exported file is that of its making. */
+export const timeOf = (run: RunPage): number => (exported === null ? now.value : run.now);
 
 export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX.Element {
   const { run, canAct } = props;
+  const name = run.workflow === "" ? "journal" : run.workflow;
+  const time = timeOf(run);
   return (
-    <div class="head">
-      <Status state={run.state} />
-      <h1>{run.workflow === "" ? "journal" : run.workflow}</h1>
+    <>
+      {exported === null && (
+        <nav class="crumb" aria-label="Path">
+          <Link to="/">Runs</Link>
+          {run.workflow !== "" && (
+            <Link to={`/?${new URLSearchParams({ workflow: run.workflow }).toString()}`}>{name}</Link>
+          )}
+          <span class="id">{run.runId}</span>
+        </nav>
+      )}
+      <div class="head">
+        <h1>
+          <Status state={run.state} />{" "}
+          {sentenceOf(run, time).map(({ text, is }, i) =>
+            is === undefined ? (
+              <span key={i}>{text}</span>
+            ) : (
+              <b key={i} class={`is-${is} ${run.state}`}>
+                {text}
+              </b>
+            ),
+          )}
+        </h1>
+        <About run={run} name={name} />
+        <div class="actions">
+          {canAct && <Actions {...props} />}
+          {canAct && <GiveScore runId={run.runId} onChange={props.onChange} />}
+          {canAct && (
+            <KeepExample runId={run.runId} example={exampleIn(run.scores)} onChange={props.onChange} />
+          )}
+          {exported === null && <Share run={run} />}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** What the run is: its names, its tags, its times and its trace. */
+function About({ run, name }: { readonly run: RunPage; readonly name: string }): JSX.Element {
+  const time = timeOf(run);
+  const began = clock(run.startedAt, time);
+  const zone = zoneName(run.startedAt);
+  return (
+    <p class="about">
+      <b>{name}</b>
       <button
         type="button"
         class="id quiet"
@@ -23,31 +72,24 @@ export function RunHead(props: ActionsProps & { readonly canAct: boolean }): JSX
       >
         {run.runId}
       </button>
-      <Until run={run} />
       {run.version !== null && <span class="tag">version {run.version}</span>}
       {run.chapter > 1 && <span class="tag">chapter {run.chapter}</span>}
-      {Object.entries(run.tags).map(([name, value]) => (
-        <TagLink key={name} name={name} value={value} />
+      {Object.entries(run.tags).map(([key, value]) => (
+        <TagLink key={key} name={key} value={value} />
       ))}
-      <span class="sp" />
-      {canAct && <Actions {...props} />}
-      {exported === null && <Share run={run} />}
-    </div>
-  );
-}
-
-/** How long a run sleeps or waits. */
-function Until({ run }: { run: RunPage }): JSX.Element | null {
-  const { wakeAt } = run;
-  if (run.status !== "suspended" || wakeAt === null) return null;
-  const time = exported === null ? now.value : run.now;
-  const expires = run.waits.some(({ expiresAt }) => expiresAt === wakeAt);
-  const left = wakeAt - time;
-  return (
-    <span class="soft" title={fullTime(wakeAt)}>
-      {left <= 0 ? "due since" : expires ? "expires" : "wakes"} {clock(wakeAt, time)}
-      {left > 0 && `, in ${duration(left)}`}
-    </span>
+      <ScoreTags scores={run.scores} />
+      <span class="faint" title={fullTime(run.startedAt)}>
+        {run.endedAt === null ? `began ${began} ${zone}` : `${began} to ${clock(run.endedAt, time)} ${zone}`}
+      </span>
+      {run.deadline !== null && run.endedAt === null && (
+        <span class="faint">has to end by {fullTime(run.deadline)}</span>
+      )}
+      {run.traceUrl !== undefined && (
+        <a class="link" href={run.traceUrl} target="_blank" rel="noopener noreferrer">
+          trace {run.trace.slice(0, 8)}
+        </a>
+      )}
+    </p>
   );
 }
 
@@ -76,119 +118,10 @@ function Share({ run }: { run: RunPage }): JSX.Element {
         <button type="button" onClick={() => void copy(`durable show ${run.runId}`, "the command")}>
           Copy command
         </button>
+        <button type="button" onClick={() => void copy(run.trace, "the trace id")}>
+          Copy trace id
+        </button>
       </div>
     </details>
-  );
-}
-
-/** How many retries have a line. */
-const retriesShown = 3;
-
-function Retries({ run }: { run: RunPage }): JSX.Element {
-  return (
-    <>
-      {run.retries.slice(-retriesShown).map(({ at, problem, row }) => (
-        <div key={at} class="banner" role="status">
-          <b>Retried</b> at {clock(at, now.value)}
-          {problem !== undefined && ` after ${problem}`}
-          {row !== null && (
-            <button type="button" class="link" onClick={() => setQuery({ step: row, tab: null })}>
-              show
-            </button>
-          )}
-        </div>
-      ))}
-    </>
-  );
-}
-
-export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
-  const { lineage, parentRun, totals, blocked } = run;
-  const isFork = lineage !== null && lineage.parent !== null;
-  const at = isFork
-    ? [...lineage.from, ...lineage.after, ...lineage.edited.map((key) => `${key} (edited)`)]
-    : [];
-  return (
-    <>
-      {blocked !== null && (
-        <div class="banner blocked" role="status">
-          <b>Blocked</b> {blocked.message} <span class="tag">{blocked.code}</span>
-        </div>
-      )}
-      <Retries run={run} />
-      {run.undoing !== null && (
-        <div class="banner" role="status">
-          <b>{run.undoing.status === "cancelled" ? "Cancelling" : "Failing"}</b> since{" "}
-          {clock(run.undoing.since, now.value)}
-          <span class="soft">Its clean-ups and compensations run.</span>
-        </div>
-      )}
-      {run.paused !== null && (
-        <div class="banner" role="status">
-          <b>Paused</b> since {clock(run.paused.since, now.value)}
-          {typeof run.paused.reason === "string" && `: ${run.paused.reason}`}
-          <span class="soft">Answers and messages are recorded.</span>
-        </div>
-      )}
-      {parentRun !== null && (
-        <div class="banner">
-          {isFork ? "Fork of" : "Child of"} <RunLink runId={parentRun} />
-          {lineage?.label !== null && lineage?.label !== undefined && (
-            <span class="tag">{lineage.label}</span>
-          )}
-          {at.length > 0 && <span>at {at.join(", ")}.</span>}
-          {isFork && (
-            <span class="soft">
-              {totals.fromJournal} of {plural(totals.settled, "call")} came from the journal.
-            </span>
-          )}
-          <span class="sp" />
-          {isFork && exported === null && (
-            <Link to={diffPath(parentRun, run.runId)} class="link">
-              Compare with its parent
-            </Link>
-          )}
-        </div>
-      )}
-    </>
-  );
-}
-
-export function Stats({ run }: { run: RunPage }): JSX.Element {
-  const { totals, startedAt, endedAt } = run;
-  const { spent, reused } = totals;
-  const tokens = spent.inputTokens + spent.outputTokens;
-  const saved = [cost(reused.cost), totals.reusedMs > 0 ? duration(totals.reusedMs) : ""].filter(
-    (part) => part !== "",
-  );
-  const over = (endedAt ?? (exported === null ? now.value : run.now)) - startedAt;
-  return (
-    <dl class="stats">
-      <Stat name="Busy" value={duration(totals.busyMs)} />
-      <Stat name="Over" value={duration(over)} />
-      <Stat
-        name="Steps"
-        value={`${totals.settled}${totals.failedAttempts > 0 ? `, ${plural(totals.failedAttempts, "failed attempt")}` : ""}`}
-      />
-      {run.deadline !== null && endedAt === null && (
-        <Stat name="Has to end by" value={fullTime(run.deadline)} />
-      )}
-      {tokens > 0 && (
-        <Stat name="Tokens" value={`${count(spent.inputTokens)} in, ${count(spent.outputTokens)} out`} />
-      )}
-      {spent.cost !== null && tokens > 0 && <Stat name="Spent" value={cost(spent.cost)} />}
-      {totals.fromJournal > 0 && saved.length > 0 && (
-        <Stat name="Saved by the journal" value={saved.join(", ")} />
-      )}
-    </dl>
-  );
-}
-
-function Stat({ name, value }: { name: string; value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }

@@ -1,23 +1,45 @@
-/** One line of the list of runs. */
+/** One line of the list of runs, as its head says: what it is, what it does or why it does not, and what it took and cost. */
 
 import type { JSX } from "preact";
-import type { RunItem, Summary } from "../../src/api.ts";
-import { clock, cost, count, duration, fullTime, shortId, zoneName } from "../lib/format.ts";
-import { runPath } from "../lib/router.ts";
+import type { RunItem } from "../../src/api.ts";
+import { scoreText } from "../lib/eval-text.ts";
+import { clock, cost, duration, fullTime, plural, shortId, timeLeft, zoneName } from "../lib/format.ts";
+import { queryOf, runPath, setQuery } from "../lib/router.ts";
 import { now } from "../lib/state.ts";
 import { Link, Status, TagLink } from "./basic.tsx";
 
-export function RunsHeader(): JSX.Element {
+const columns: readonly (readonly [name: string, sort?: string])[] = [
+  ["Status"],
+  ["Run"],
+  ["What"],
+  ["Steps", "steps"],
+  ["Started", ""],
+  ["Took", "took"],
+  ["Cost", "cost"],
+];
+
+export function RunsHeader({ picked, onAll }: { picked: boolean; onAll: () => void }): JSX.Element {
+  const sorted = queryOf("sort");
   return (
     <div class="virtual-head run-line" role="row" aria-rowindex={1}>
-      {["Status", "Workflow", "Steps", "What", "Started", "Took", "Tokens", "Cost"].map((name, i) => (
+      <span role="columnheader" class="cx">
+        <input type="checkbox" aria-label="Select all that are loaded" checked={picked} onChange={onAll} />
+      </span>
+      {columns.map(([name, sort], i) => (
         <span
           key={name}
           role="columnheader"
-          class={`c${i} ${i > 3 ? "n" : ""}`}
+          class={`c${i} ${i > 2 ? "n" : ""}`}
+          aria-sort={sort === sorted ? "descending" : undefined}
           title={name === "Started" ? `Times in ${zoneName(now.value)}` : undefined}
         >
-          {name}
+          {sort === undefined ? (
+            name
+          ) : (
+            <button type="button" onClick={() => setQuery({ sort })}>
+              {name}
+            </button>
+          )}
         </span>
       ))}
     </div>
@@ -29,125 +51,134 @@ interface RunLineProps {
   readonly depth: number;
   readonly index: number;
   readonly chosen: boolean;
-  readonly summary: Summary | undefined;
+  readonly picked: boolean;
+  readonly onPick: () => void;
 }
 
-export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): JSX.Element {
+export function RunLine({ item, depth, index, chosen, picked, onPick }: RunLineProps): JSX.Element {
   const { runId, state, label, createdAt } = item;
   const isBelow = depth > 0;
+  const { main, more = null } = whatOf(item, isBelow);
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
       aria-selected={chosen}
-      class={`run-line ${chosen ? "sel" : ""} ${isBelow ? "fork" : ""}`}
+      class={`run-line ${state} ${chosen ? "sel" : ""} ${picked ? "on" : ""}`}
     >
+      <span role="gridcell" class="cx">
+        <input type="checkbox" aria-label={`Select ${runId}`} checked={picked} onChange={onPick} />
+      </span>
       <span role="gridcell" class="c0">
         <Status state={state} damaged={item.blocked?.code === "corrupt"} />
       </span>
-      <span role="gridcell" class="c1" style={{ paddingLeft: `${Math.min(depth, 4) * 22}px` }}>
-        <Link to={runPath(runId)} title={runId}>
+      <span role="gridcell" class="c1" style={{ paddingLeft: `${Math.min(depth, 4) * 20}px` }}>
+        <Link to={runPath(runId)} title={runId} class="name">
           {isBelow && <i class="elbow" aria-hidden="true" />}
-          {nameOf(item, summary, isBelow)} <span class="id">{shortId(runId)}</span>
+          <b>{item.workflow === "" ? "journal" : item.workflow}</b> <span class="id">{shortId(runId)}</span>
         </Link>
-        {label !== null && <span class="tag">{label}</span>}
+        <span class="tags">
+          {label !== null && <span class="tag">{label}</span>}
+          <Tags tags={item.tags} />
+          {Object.entries(item.scores ?? {}).map(([name, value]) => (
+            <span key={`score ${name}`} class="tag">{`${name} ${scoreText(value)}`}</span>
+          ))}
+        </span>
       </span>
       <span role="gridcell" class="c2">
-        <Spark summary={summary} />
+        <span dir="auto">{main}</span>
+        <small dir="auto">{more}</small>
       </span>
-      <span role="gridcell" class="c3">
-        <What item={item} summary={summary} isBelow={isBelow} />
-        <Tags tags={item.tags} />
-        {item.report !== undefined && (
-          <span class="soft" title={item.report}>
-            {item.report}
-          </span>
-        )}
+      <span role="gridcell" class="c3 n soft">
+        {item.steps}
       </span>
       <span role="gridcell" class="c4 n soft" title={fullTime(createdAt)}>
         {clock(createdAt, now.value)}
       </span>
       <span role="gridcell" class="c5 n">
-        {tookOf(item, summary)}
+        {tookOf(item)}
       </span>
       <span role="gridcell" class="c6 n">
-        {summary !== undefined && summary.tokens > 0 ? count(summary.tokens) : ""}
-      </span>
-      <span role="gridcell" class="c7 n">
-        {cost(summary?.cost)}
+        {cost(item.cost)}
       </span>
     </div>
   );
 }
 
-function nameOf({ workflow, isFork }: RunItem, summary: Summary | undefined, isBelow: boolean): string {
-  if (isBelow && isFork && summary !== undefined && summary.at !== null)
-    return `from ${summary.at.slice(summary.at.lastIndexOf("/") + 1)}`;
-  return workflow === "" ? "journal" : workflow;
+interface What {
+  readonly main: JSX.Element | string;
+  readonly more?: JSX.Element | string | null;
 }
 
-function Spark({ summary }: { summary: Summary | undefined }): JSX.Element | null {
-  if (summary === undefined) return null;
-  const { marks, settled, fromJournal } = summary;
-  return (
-    <span class="spark" role="img" aria-label={`${settled} calls, ${fromJournal} from the journal`}>
-      {marks.map((mark, i) => (
-        <i key={i} class={mark} />
-      ))}
-    </span>
-  );
+/** What one looks for: the question, the error, what runs now, or what came of it. */
+function whatOf(item: RunItem, isBelow: boolean): What {
+  const { blocked, doing, error, waits, report, wakeAt, state } = item;
+  const shown = report === undefined ? null : report;
+  if (blocked !== undefined)
+    return {
+      main: <b>{blocked.message}</b>,
+      more: `blocked: ${blocked.code}, for ${duration(now.value - blocked.since)}`,
+    };
+  if (state === "failed" || state === "failing")
+    return {
+      main: <b>{error?.message ?? error?.code ?? "failed"}</b>,
+      more:
+        error?.key === undefined ? (
+          (error?.code ?? null)
+        ) : (
+          <>
+            in <code>{error.key}</code>
+          </>
+        ),
+    };
+  if (waits !== undefined)
+    return {
+      main: <b>{waits.question ?? "waits for an answer"}</b>,
+      more: (
+        <>
+          {waits.count > 1 && `${plural(waits.count, "question")}, `}
+          {waits.expiresAt === null ? (
+            "no time limit"
+          ) : (
+            <span class={waits.expiresAt - now.value < 3_600_000 ? "bad" : "wait"}>
+              {timeLeft(waits.expiresAt - now.value)}
+            </span>
+          )}
+        </>
+      ),
+    };
+  const [first] = doing ?? [];
+  if (first !== undefined) return doingText(first, doing ?? [], shown);
+  if (state === "queued")
+    return {
+      main: `due for ${duration(now.value - (wakeAt || item.updatedAt))}, no driver has it`,
+      more: shown,
+    };
+  if (state === "sleeping" && wakeAt !== null)
+    return { main: `wakes ${clock(wakeAt, now.value)}, in ${duration(wakeAt - now.value)}`, more: shown };
+  if (state === "waiting") return { main: "waits for a message or a child", more: shown };
+  const origin =
+    item.parent !== null && !isBelow ? `${item.isFork ? "fork" : "child"} of ${shortId(item.parent)}` : "";
+  const saved = item.saved === undefined ? "" : `${cost(item.saved)} saved`;
+  const rest = [origin, saved].filter(Boolean).join(", ");
+  return shown === null ? { main: rest } : { main: shown, more: rest };
 }
 
-function What({
-  item,
-  summary,
-  isBelow,
-}: {
-  item: RunItem;
-  summary: Summary | undefined;
-  isBelow: boolean;
-}): JSX.Element | null {
-  if (item.blocked !== undefined)
-    return (
-      <span class="soft" title={item.blocked.message}>
-        {item.blocked.message}
-      </span>
-    );
-  const [doing] = item.doing ?? [];
-  if (doing !== undefined)
-    return (
-      <span class="soft" title={item.doing?.map(({ key }) => key).join(", ")}>
-        {doing.key} <span class="faint">{duration(now.value - doing.since)}</span>
-      </span>
-    );
-  if (summary === undefined) return null;
-  const { waits, error, running, sleepsUntil, fromJournal, settled } = summary;
-  const [wait] = waits;
-  if (error !== null)
-    return (
-      <span class="soft" title={error}>
-        {error}
-      </span>
-    );
-  if (wait !== undefined) {
-    const left = wait.expiresAt === null ? "" : `, ${duration(Math.max(0, wait.expiresAt - now.value))} left`;
-    return (
+function doingText(
+  { key, attempt, since, words }: NonNullable<RunItem["doing"]>[number],
+  all: readonly unknown[],
+  report: string | null,
+): What {
+  return {
+    main: (
       <>
-        {waits.slice(0, 3).map(({ name }, i) => (
-          <span key={i} class="tag">
-            {name}
-          </span>
-        ))}{" "}
-        <span class="faint">{duration(now.value - wait.since) + left}</span>
+        <b>{key}</b>
+        {attempt > 1 && `, attempt ${attempt}`} for {duration(now.value - since)}
+        {all.length > 1 && `, and ${plural(all.length - 1, "other call")}`}
       </>
-    );
-  }
-  if (sleepsUntil !== null) return <span class="soft">until {clock(sleepsUntil, now.value)}</span>;
-  if (running !== null) return <span class="soft">{running}</span>;
-  if (fromJournal > 0) return <span class="faint">{`${fromJournal} of ${settled} from the journal`}</span>;
-  if (item.parent !== null && !isBelow)
-    return <span class="faint">{`${item.isFork ? "fork" : "child"} of ${shortId(item.parent)}`}</span>;
-  return null;
+    ),
+    more: words === undefined || words === "" ? report : <em class="type">{`…${words}`}</em>,
+  };
 }
 
 /** A few; all of them are on the page of the run. */
@@ -165,9 +196,9 @@ function Tags({ tags = {} }: { tags: RunItem["tags"] }): JSX.Element {
   );
 }
 
-function tookOf({ status, createdAt, updatedAt, workflow }: RunItem, summary: Summary | undefined): string {
+function tookOf({ status, createdAt, updatedAt, workflow }: RunItem): string {
   if (workflow === "") return "";
   const isOpen =
     status === "running" || status === "suspended" || status === "paused" || status === "blocked";
-  return duration((isOpen ? now.value : (summary?.endedAt ?? updatedAt)) - createdAt);
+  return duration((isOpen ? now.value : updatedAt) - createdAt);
 }

@@ -4,8 +4,10 @@ import type { JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
 import { chatOf } from "../lib/chat.ts";
 import { fullTime } from "../lib/format.ts";
+import { wordDiff } from "../lib/words.ts";
+import { RunLink } from "./basic.tsx";
 import { Chat } from "./chat.tsx";
-import { ErrorView } from "./error.tsx";
+import { Words } from "./prompt.tsx";
 import { Value } from "./value.tsx";
 
 export function RunPanel({ run }: { run: RunPage }): JSX.Element {
@@ -13,19 +15,13 @@ export function RunPanel({ run }: { run: RunPage }): JSX.Element {
   return (
     <section class="panel" aria-label="The run">
       <div class="pane">
-        {run.status === "failed" && (
-          <>
-            <h2>Error</h2>
-            <ErrorView error={run.error ?? null} />
-          </>
-        )}
         {"output" in run && (
           <>
             <h2>Output</h2>
             <Value value={run.output ?? null} label="the output" />
           </>
         )}
-        {run.status === "cancelled" && run.error !== null && run.error !== undefined && (
+        {run.status === "cancelled" && typeof run.error === "object" && run.error !== null && (
           <>
             <h2>Reason</h2>
             <Value value={run.error} label="the reason" />
@@ -37,14 +33,25 @@ export function RunPanel({ run }: { run: RunPage }): JSX.Element {
             <Value value={run.report ?? null} label="the report" />
           </>
         )}
-        <h2>Input</h2>
+        <h2>
+          Input
+          {run.inputOf !== undefined && (
+            <>
+              {" "}
+              of <RunLink runId={run.inputOf} />
+            </>
+          )}
+        </h2>
         {messages.length > 0 ? (
           <Chat messages={messages} live={false} />
         ) : "input" in run ? (
           <Value value={run.input ?? null} label="the input" />
         ) : (
-          <p class="soft">{run.lineage?.parent === null ? "None." : "That of its parent."}</p>
+          <p class="soft">
+            {run.lineage?.parent === null ? "None." : "That of its parent, which cannot be read here."}
+          </p>
         )}
+        <Prompts run={run} />
         <Leftovers run={run} />
         <p class="faint after">
           Started {fullTime(run.startedAt)}
@@ -52,6 +59,31 @@ export function RunPanel({ run }: { run: RunPage }): JSX.Element {
         </p>
       </div>
     </section>
+  );
+}
+
+/** What a fork asks otherwise than its code. */
+function Prompts({ run: { prompts } }: { run: RunPage }): JSX.Element | null {
+  if (prompts === undefined) return null;
+  return (
+    <>
+      <h2>Other system prompt</h2>
+      {prompts.map(([code, asked]) => {
+        const { before, after } = wordDiff(code, asked);
+        return (
+          <div key={code} class="marked">
+            <div class="msg u">
+              <small>the code gives</small>
+              {code === "" ? <p class="soft">none</p> : <Words pieces={before} />}
+            </div>
+            <div class="msg u">
+              <small>this fork asks with</small>
+              <Words pieces={after} />
+            </div>
+          </div>
+        );
+      })}
+    </>
   );
 }
 

@@ -26,7 +26,14 @@ export function Schedules({ data, act }: OperateProps): JSX.Element {
       {timing(schedule)}
     </span>,
     <Next key="next" schedule={schedule} />,
-    schedule.lastRunId === null ? "" : <RunLink key="last" runId={schedule.lastRunId} />,
+    schedule.lastRunId === null ? (
+      ""
+    ) : (
+      <span key="last">
+        {schedule.lastAt !== null && `${clock(schedule.lastAt, now.value)} `}
+        <RunLink runId={schedule.lastRunId} />
+      </span>
+    ),
     act === null ? (
       ""
     ) : (
@@ -56,7 +63,7 @@ function Next({ schedule: { nextAt, paused, queuedAt } }: { schedule: ScheduleIn
   if (nextAt === null) return <></>;
   return (
     <span title={fullTime(nextAt)}>
-      {clock(nextAt, now.value)}
+      {clock(nextAt, now.value)} <span class="faint">in {duration(Math.max(0, nextAt - now.value))}</span>
       {queuedAt !== null && <span class="tag">one tick waits</span>}
     </span>
   );

@@ -7,13 +7,16 @@ import { useEffect } from "preact/hooks";
 import type { Row, RunPage, StepDetail } from "../../src/api.ts";
 import { exported, getStep, listen } from "../lib/api.ts";
 import { chatOf, chatOfChunks, type ChatMessage } from "../lib/chat.ts";
-import { cost, count, duration, fullTime, plural, turnText } from "../lib/format.ts";
+import { clock, count, duration, fullTime, plural, turnText, zoneName } from "../lib/format.ts";
 import { useLoad } from "../lib/hooks.ts";
 import { queryOf, setQuery } from "../lib/router.ts";
+import { now } from "../lib/state.ts";
 import { Problem, RunLink, type Tab, Tabs } from "./basic.tsx";
 import { Chat } from "./chat.tsx";
 import { ErrorView } from "./error.tsx";
-import { Prompt } from "./prompt.tsx";
+import { Prompt, systemIn } from "./prompt.tsx";
+import { PromptFork } from "./prompt-fork.tsx";
+import { callsIn, Raw, Tools, toolsOf, Usage } from "./model-call.tsx";
 import { Value } from "./value.tsx";
 
 export interface StepPanelProps {
@@ -27,8 +30,9 @@ export interface StepPanelProps {
 export function StepPanel(props: StepPanelProps): JSX.Element {
   const { run, row } = props;
   const chapter = queryOf("chapter");
-  // What a settled call recorded does not change; of an open one there may be more.
-  const version = row.endedAt === null ? String(run.entries) : "settled";
+  // What a settled call recorded does not change. Of an open one there may be more; what a stream says comes by itself.
+  const open = row.kind === "stream" ? `attempt ${row.attempts.length}` : String(run.entries);
+  const version = row.endedAt === null ? open : "settled";
   const { data, reload } = useLoad(`${run.runId} ${row.key} ${chapter}`, () =>
     getStep(run.runId, row.key, chapter),
   );
@@ -39,6 +43,7 @@ export function StepPanel(props: StepPanelProps): JSX.Element {
     <section class="panel" aria-label={`Details of ${row.key}`}>
       <Facts row={row} detail={detail} />
       {error !== null && detail === null && <Problem text={error} onRetry={() => void reload()} />}
+      {detail === null && error === null && <p class="pane soft">Reading the call…</p>}
       {detail !== null && <Body {...props} detail={detail} streamed={streamed} />}
     </section>
   );
@@ -69,62 +74,70 @@ function useStream({ runId }: RunPage, { key, kind, endedAt }: Row): readonly Pl
   return isOpen ? chunks.value : null;
 }
 
+/** What the call is, in two lines. */
 function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.Element {
-  const { attempts, startedAt, endedAt, firstAt, kind, status, tokens } = row;
-  const spend = detail?.spend;
-  const models = spend?.usage.map(({ model }) => model).join(", ") ?? "";
-  const cached = spend?.usage.reduce((sum, { cachedInputTokens = 0 }) => sum + cachedInputTokens, 0) ?? 0;
+  const { attempts, startedAt, endedAt, firstAt, kind, status, struck } = row;
   const last = attempts.at(-1);
+  const isRunning = struck === undefined && endedAt === null && last?.endedAt === null;
+  const models = [...new Set(detail?.spend.usage.map(({ model }) => model) ?? [])].join(", ");
+  const word = isRunning ? (attempts.length > 1 ? `attempt ${last?.number}` : "runs now") : status;
   return (
-    <dl class="kv">
-      <dt>{kind}</dt>
-      <dd>
-        <b class="key">{row.struck === undefined ? row.key : row.name}</b>{" "}
-        {attempts.length > 1 && <span class="faint">{plural(attempts.length, "attempt")}</span>}
-      </dd>
-      {row.turn !== undefined && (
-        <>
-          <dt>Turn</dt>
-          <dd>{turnText(row)}</dd>
-        </>
-      )}
-      <dt>Status</dt>
-      <dd>
-        {row.fromJournal === true ? "from the journal, not run here" : status}
-        {row.edited === true && <span class="tag">edited</span>}
-        {row.struck !== undefined && <span class="tag">before the retry of {fullTime(row.struck)}</span>}
-      </dd>
-      <dt>Started</dt>
-      <dd title={fullTime(startedAt)}>
-        {fullTime(startedAt)}{" "}
-        {endedAt !== null && <span class="faint">took {duration(endedAt - startedAt)}</span>}
-      </dd>
-      {firstAt !== undefined && last !== undefined && endedAt !== null && (
-        <>
-          <dt>First token</dt>
-          <dd>after {duration(Math.max(0, firstAt - last.startedAt))}</dd>
-        </>
-      )}
-      {tokens !== undefined && spend !== undefined && (
-        <>
-          <dt>Tokens</dt>
-          <dd>
-            {count(spend.inputTokens)} in
-            {cached > 0 && <span class="faint"> ({count(cached)} cached)</span>}, {count(spend.outputTokens)}{" "}
-            out{spend.cost === null ? "" : `, ${cost(spend.cost)}`} <span class="faint">{models}</span>
-          </dd>
-        </>
-      )}
+    <div class="facts-head">
+      <div>
+        <h2 class="key">{struck === undefined ? row.key : row.name}</h2>
+        <span class={`st ${stateClass(row, isRunning)}`}>{word}</span>
+        <span class="faint">
+          {kind}
+          {models !== "" && `, ${models}`}
+        </span>
+        {row.edited === true && <span class="tag">✎ edited</span>}
+        {struck !== undefined && <span class="tag">before the retry of {fullTime(struck)}</span>}
+      </div>
+      <div class="soft" title={fullTime(startedAt)}>
+        {[
+          row.fromJournal === true ? "from the journal, not run here" : "",
+          row.turn === undefined ? "" : turnText(row),
+          `began ${clock(startedAt, now.value)} ${zoneName(startedAt)}`,
+          endedAt === null
+            ? `for ${duration(now.value - startedAt)}`
+            : `took ${duration(endedAt - startedAt)}`,
+          firstAt !== undefined && last !== undefined
+            ? `first token after ${duration(Math.max(0, firstAt - last.startedAt))}`
+            : "",
+          speedOf(row, detail),
+          tokensOf(detail),
+          attempts.length > 1 ? plural(attempts.length, "attempt") : "",
+        ]
+          .filter(Boolean)
+          .join(", ")}
+      </div>
       {row.child !== undefined && (
-        <>
-          <dt>Child</dt>
-          <dd>
-            {row.workflow} <RunLink runId={row.child} />
-          </dd>
-        </>
+        <div class="soft">
+          {row.workflow} <RunLink runId={row.child} />
+        </div>
       )}
-    </dl>
+    </div>
   );
+}
+
+function stateClass({ status, struck }: Row, isRunning: boolean): string {
+  if (struck !== undefined || status === "closed" || status === "registered") return "gone";
+  if (isRunning) return "runs";
+  return status === "completed" ? "done" : status === "failed" || status === "expired" ? "fail" : "waits";
+}
+
+/** Tokens of the answer per second, from the first one on. */
+function speedOf({ firstAt, endedAt }: Row, detail: StepDetail | null): string {
+  const out = detail?.spend.outputTokens ?? 0;
+  if (firstAt === undefined || endedAt === null || out === 0 || endedAt - firstAt < 100) return "";
+  return `${Math.round((out / (endedAt - firstAt)) * 1_000)} tokens/s`;
+}
+
+function tokensOf(detail: StepDetail | null): string {
+  const { inputTokens = 0, outputTokens = 0, usage = [] } = detail?.spend ?? {};
+  if (inputTokens + outputTokens === 0) return "";
+  const cached = usage.reduce((sum, { cachedInputTokens = 0 }) => sum + cachedInputTokens, 0);
+  return `${count(inputTokens)} in${cached > 0 ? ` (${count(cached)} cached)` : ""}, ${count(outputTokens)} out`;
 }
 
 type BodyProps = StepPanelProps & { readonly detail: StepDetail; readonly streamed: readonly Plain[] | null };
@@ -149,17 +162,40 @@ function Body(props: BodyProps): JSX.Element {
 
 const has = (id: string, name: string, isThere: boolean): Tab[] => (isThere ? [{ id, name }] : []);
 
+/** True for a call of a language model: its parts have tabs of their own. */
+function isModelCall(
+  { turn }: Row,
+  { prompt, spend }: StepDetail,
+  messages: readonly ChatMessage[],
+): boolean {
+  return turn !== undefined || prompt !== undefined || (messages.length > 0 && spend.usage.length > 0);
+}
+
 function tabsOf(row: Row, detail: StepDetail, messages: readonly ChatMessage[]): Tab[] {
   const isWork = row.kind === "step" || row.kind === "stream";
+  const attempts = has("attempts", `Attempts ${row.attempts.length}`, isWork && row.attempts.length > 0);
+  if (isModelCall(row, detail, messages)) {
+    const calls = callsIn(messages).length;
+    const tools = toolsOf(detail.prompt);
+    return [
+      ...has("error", "Error", "error" in detail),
+      ...has("prompt", "Prompt", detail.prompt !== undefined),
+      ...has("chat", "Answer", messages.length > 0),
+      ...has("tools", calls === 0 ? "Tools" : `Tools ${calls}`, calls > 0 || tools.length > 0),
+      ...has("usage", "Usage", detail.spend.usage.length > 0),
+      ...attempts,
+      { id: "raw", name: "Raw" },
+    ];
+  }
   return [
     ...has("error", "Error", "error" in detail),
     ...has("chat", "Chat", messages.length > 0),
-    ...has("prompt", "Prompt", detail.prompt !== undefined),
     ...has("output", row.kind === "suspend" ? "Answer" : "Output", "value" in detail && row.endedAt !== null),
     ...has("chunks", `Chunks ${row.chunks ?? ""}`, detail.chunks !== undefined),
     ...has("note", "Asked", "note" in detail),
     ...has("schema", "Schema", "schema" in detail && detail.schema !== null),
-    ...has("attempts", `Attempts ${row.attempts.length}`, isWork && row.attempts.length > 0),
+    ...has("usage", "Usage", detail.spend.usage.length > 0),
+    ...attempts,
     ...has("none", "About", !isWork && !("value" in detail) && !("note" in detail) && !("error" in detail)),
   ];
 }
@@ -170,18 +206,48 @@ type PaneProps = BodyProps & {
   readonly chunks: readonly Plain[] | undefined;
 };
 
-function Pane({ row, detail, chosen, messages, chunks, streamed }: PaneProps): JSX.Element {
+function Pane(props: PaneProps): JSX.Element {
+  const { run, row, canFork, detail, chosen, messages, chunks, streamed } = props;
+  const source = { runId: run.runId, key: row.key };
+  const system = systemIn(detail.prompt);
   switch (chosen) {
     case "error":
       return <ErrorView error={detail.error ?? null} />;
     case "chat":
       return <Chat messages={messages} live={streamed !== null} />;
     case "prompt":
-      return <Prompt key={row.key} prompt={detail.prompt ?? null} />;
+      return (
+        <>
+          <Prompt key={row.key} prompt={detail.prompt ?? null} />
+          {canFork && system !== null && (
+            <PromptFork key={`${row.key} fork`} runId={run.runId} stepKey={row.key} system={system} />
+          )}
+        </>
+      );
+    case "tools":
+      return <Tools messages={messages} prompt={detail.prompt} />;
+    case "usage":
+      return <Usage row={row} spend={detail.spend} />;
+    case "raw":
+      return <Raw row={row} detail={detail} chunks={chunks} source={source} />;
     case "output":
-      return <Value value={detail.value ?? null} label="the output" />;
+      return (
+        <Value
+          value={detail.value ?? null}
+          label="the output"
+          source={{ ...source, field: "value" }}
+          cuts={detail.cuts}
+        />
+      );
     case "chunks":
-      return <Value value={[...(chunks ?? [])]} label="the chunks" />;
+      return (
+        <Value
+          value={[...(chunks ?? [])]}
+          label="the chunks"
+          source={{ ...source, field: "chunks" }}
+          cuts={detail.cuts}
+        />
+      );
     case "note":
       return <Value value={detail.note ?? null} label="the note" />;
     case "schema":

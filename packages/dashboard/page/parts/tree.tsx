@@ -10,7 +10,7 @@ import { Empty, Link, Problem, Status } from "./basic.tsx";
 
 const stepWidth = 74;
 const lineHeight = 54;
-const left = 24;
+const left = 38;
 
 export function ForkTree({ runId, version }: { runId: string; version: number }): JSX.Element {
   const { data, reload } = useLoad(`${runId} ${version}`, () => getTree(runId));
@@ -47,7 +47,8 @@ function inOrder(nodes: Tree["nodes"]): TreeNode[] {
 
 /** How many calls from the beginning a fork shares with its parent. */
 function sharedSteps(node: TreeNode): number {
-  const first = node.steps.findIndex(({ mark }) => mark !== "h");
+  if (!node.isFork) return 0;
+  const first = node.steps.findIndex(({ mark, edited }) => mark !== "h" || edited === true);
   return first === -1 ? node.steps.length : first;
 }
 
@@ -73,17 +74,17 @@ function Rails({ lines, runId }: { lines: readonly TreeNode[]; runId: string }):
   );
 }
 
+/**
+ * A run and all its calls. What a fork took from the journal is pale, and the last of that hangs on the same call of the parent, so
+ * that no branch begins in mid-air.
+ */
 function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boolean }): JSX.Element {
   const { node, y, parentY, isHere } = props;
-  const shared = node.isFork ? sharedSteps(node) : 0;
-  const steps = node.steps.slice(shared);
-  const x = (index: number): number => left + (shared + index) * stepWidth;
-  const start = node.isFork ? Math.max(left - 14, x(-1)) : left - 14;
-  const end = steps.length === 0 ? start + 40 : x(steps.length - 1);
-  const path =
-    parentY === y
-      ? `M${start} ${y}H${end + 20}`
-      : `M${start} ${parentY}C${start + 30} ${parentY} ${start + 14} ${y} ${start + 44} ${y}H${end + 20}`;
+  const shared = sharedSteps(node);
+  const x = (index: number): number => left + index * stepWidth;
+  const start = left - 14;
+  const turn = shared === 0 ? start : x(shared - 1);
+  const end = node.steps.length === 0 ? start + 40 : x(node.steps.length - 1);
   const about = [
     node.label ?? "",
     statusName(node.status).toLowerCase(),
@@ -91,14 +92,24 @@ function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boole
   ];
   return (
     <g>
-      <path d={path} class="rail" />
-      {steps.map(({ key, name, mark }, i) => (
+      {shared > 0 && <path d={`M${start} ${y}H${turn}`} class="rail pale" />}
+      {parentY !== y && (
+        <path
+          d={`M${turn} ${parentY}C${turn - 22} ${parentY + 12} ${turn - 22} ${y - 12} ${turn} ${y}`}
+          class="rail"
+        />
+      )}
+      <path d={`M${turn} ${y}H${end + 20}`} class="rail" />
+      {node.steps.map(({ key, name, mark, edited }, i) => (
         <g key={key}>
-          <title>{key}</title>
-          <circle cx={x(i)} cy={y} r={7} class={`node ${mark}`} />
-          <text x={x(i)} y={y + 22} class="s" text-anchor="middle">
-            {name.length > 11 ? `${name.slice(0, 10)}…` : name}
-          </text>
+          <title>{edited === true ? `${key}, edited` : key}</title>
+          <circle cx={x(i)} cy={y} r={i < shared ? 5 : 7} class={`node ${edited === true ? "e" : mark}`} />
+          {(i >= shared || parentY === y) && (
+            <text x={x(i)} y={y + 22} class="s" text-anchor="middle">
+              {edited === true && "✎ "}
+              {name.length > 11 ? `${name.slice(0, 10)}…` : name}
+            </text>
+          )}
         </g>
       ))}
       <a

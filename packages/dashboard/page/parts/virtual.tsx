@@ -25,17 +25,17 @@ export interface VirtualProps {
   /** Drawn behind the lines, over the whole height. */
   readonly behind?: ComponentChildren;
   readonly class?: string;
+  /** It scrolls with the page, and not by itself. */
+  readonly page?: boolean;
   readonly header?: ComponentChildren;
 }
 
-export function Virtual(props: VirtualProps): JSX.Element {
-  const { count, height, onView, shown } = props;
-  const scroller = useRef<HTMLDivElement>(null);
+/** What of the list is in view, in pixels; and what to call when it may have changed. */
+function useView(scroller: { readonly current: HTMLDivElement | null }, props: VirtualProps): View {
+  const { count, height } = props;
   const [view, setView] = useState({ top: 0, space: 800 });
-  const first = Math.max(0, Math.floor(view.top / height) - spare);
-  const last = Math.min(count - 1, Math.ceil((view.top + view.space) / height) + spare);
   const look = (): void => {
-    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const { scrollTop, clientHeight } = placeOf(scroller.current, props.page === true);
     setView((old) =>
       Math.floor(old.top / height) === Math.floor(scrollTop / height) && old.space === clientHeight
         ? old
@@ -46,14 +46,40 @@ export function Virtual(props: VirtualProps): JSX.Element {
   useEffect(() => {
     const observer = new ResizeObserver(look);
     if (scroller.current !== null) observer.observe(scroller.current);
-    return () => observer.disconnect();
+    if (props.page === true) {
+      window.addEventListener("scroll", look, { passive: true });
+      window.addEventListener("resize", look);
+    }
+    return () => {
+      observer.disconnect();
+      window.removeEventListener("scroll", look);
+      window.removeEventListener("resize", look);
+    };
   }, []);
+  return { ...view, look };
+}
+
+interface View {
+  readonly top: number;
+  readonly space: number;
+  readonly look: () => void;
+}
+
+export function Virtual(props: VirtualProps): JSX.Element {
+  const { count, height, onView, shown } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const { top, space, look } = useView(scroller, props);
+  const first = Math.max(0, Math.floor(top / height) - spare);
+  const last = Math.min(count - 1, Math.ceil((top + space) / height) + spare);
   useEffect(() => onView?.(first, last), [first, last, count, props.version]);
-  useEffect(() => reveal(scroller.current, shown ?? -1, height), [shown]);
+  useEffect(() => {
+    if (props.page === true) revealInPage(scroller.current, shown ?? -1, height);
+    else reveal(scroller.current, shown ?? -1, height);
+  }, [shown]);
   return (
     <div
       ref={scroller}
-      class={`virtual ${props.class ?? ""}`}
+      class={`virtual ${props.page === true ? "in-page" : ""} ${props.class ?? ""}`}
       onScroll={look}
       tabIndex={0}
       role={props.role}
@@ -79,6 +105,23 @@ export function Virtual(props: VirtualProps): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** What of the list is in view. */
+function placeOf(list: HTMLElement | null, isPage: boolean): { scrollTop: number; clientHeight: number } {
+  if (!isPage || list === null)
+    return { scrollTop: list?.scrollTop ?? 0, clientHeight: list?.clientHeight ?? 0 };
+  return { scrollTop: Math.max(0, -list.getBoundingClientRect().top), clientHeight: window.innerHeight };
+}
+
+function revealInPage(list: HTMLElement | null, index: number, height: number): void {
+  if (list === null || index < 0) return;
+  const head = list.querySelector<HTMLElement>(".virtual-head")?.offsetHeight ?? 0;
+  const top = list.getBoundingClientRect().top + head + index * height;
+  // The foot of the page and the head of the list cover some of it.
+  const [first, last] = [head + 8, window.innerHeight - height - 48];
+  if (top < first) window.scrollBy(0, top - first);
+  else if (top > last) window.scrollBy(0, top - last);
 }
 
 function reveal(scroller: HTMLElement | null, index: number, height: number): void {

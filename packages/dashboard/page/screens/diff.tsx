@@ -7,8 +7,9 @@ import type { DiffCall, DiffPage } from "../../src/api.ts";
 import { getDiff } from "../lib/api.ts";
 import { useLoad } from "../lib/hooks.ts";
 import { diffPath, queryOf, setQuery } from "../lib/router.ts";
-import { type Piece, wordDiff } from "../lib/words.ts";
+import { wordDiff } from "../lib/words.ts";
 import { Link, Problem, RunLink } from "../parts/basic.tsx";
+import { Pieces } from "../parts/pieces.tsx";
 import { textOf } from "../parts/value.tsx";
 
 export function DiffScreen({ before, after }: { before: string; after: string }): JSX.Element {
@@ -104,21 +105,5 @@ function DiffRow({
         )}
       </span>
     </div>
-  );
-}
-
-function Pieces({ all }: { all: readonly Piece[] }): JSX.Element {
-  return (
-    <>
-      {all.map(({ text, change }, i) =>
-        change === "same" ? (
-          <span key={i}>{text}</span>
-        ) : change === "gone" ? (
-          <del key={i}>{text}</del>
-        ) : (
-          <ins key={i}>{text}</ins>
-        ),
-      )}
-    </>
   );
 }

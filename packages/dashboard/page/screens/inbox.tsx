@@ -1,113 +1,134 @@
-/** Waits for people, over all runs. */
+/** What waits for people, over all runs: a list of things to decide, the most urgent first. */
 
+import "../inbox.css";
 import { type Signal, useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { InboxItem, Unreadable } from "../../src/api.ts";
+import type { Inbox, InboxItem, Unreadable } from "../../src/api.ts";
 import { getInbox, watch } from "../lib/api.ts";
-import { duration, shortId } from "../lib/format.ts";
+import { plural, shortId, timeLeft } from "../lib/format.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
-import { queryOf, runPath, setQuery } from "../lib/router.ts";
+import { queryOf, setQuery } from "../lib/router.ts";
 import { messageOf, now, session, waiting } from "../lib/state.ts";
-import { AnswerForm } from "../parts/answer-form.tsx";
+import { AnswerTogether } from "../parts/answer-together.tsx";
 import { Empty, Link, Problem, RunLink } from "../parts/basic.tsx";
-import { Value } from "../parts/value.tsx";
+import { Decision } from "../parts/decision.tsx";
+
+const pageSize = "100";
 
 interface InboxState {
-  readonly items: Signal<readonly InboxItem[] | null>;
-  readonly unreadable: Signal<readonly Unreadable[]>;
-  readonly next: Signal<string | null>;
+  readonly page: Signal<Inbox | null>;
   readonly error: Signal<string | null>;
+  /** Reads the next page, or the list from its beginning. */
   readonly load: (from: string | null) => Promise<void>;
 }
 
-function useInbox(): InboxState {
-  const items = useSignal<readonly InboxItem[] | null>(null);
-  const unreadable = useSignal<readonly Unreadable[]>([]);
-  const next = useSignal<string | null>(null);
+function useInbox(q: string): InboxState {
+  const page = useSignal<Inbox | null>(null);
   const error = useSignal<string | null>(null);
+  const turn = useSignal(0);
   const load = async (from: string | null): Promise<void> => {
+    const own = (turn.value = turn.peek() + 1);
     try {
-      const page = await getInbox(from);
-      const found = [...(from === null ? [] : (items.peek() ?? [])), ...page.items];
-      const damaged = [...(from === null ? [] : unreadable.peek()), ...page.unreadable];
-      const cursor = page.next;
-      unreadable.value = damaged;
-      [items.value, next.value, error.value] = [found, cursor, null];
-      waiting.value = page.open;
+      const found = await getInbox({ q, cursor: from, limit: pageSize });
+      // A search that was overtaken does not count.
+      if (own !== turn.peek()) return;
+      const before = from === null ? null : page.peek();
+      page.value = { ...found, items: [...(before?.items ?? []), ...found.items] };
+      error.value = null;
+      waiting.value = found.open;
     } catch (problem) {
       error.value = messageOf(problem);
     }
   };
   const reload = useThrottle(() => load(null), 1_000);
-  useEffect(() => {
-    void load(null);
-    return watch(null, reload);
-  }, []);
-  return { items, unreadable, next, error, load };
+  useEffect(() => void load(null), [q]);
+  useEffect(() => watch(null, reload), []);
+  return { page, error, load };
 }
 
 export function InboxScreen(): JSX.Element {
-  const { items, unreadable, next, error, load } = useInbox();
-  const all = items.value ?? [];
+  const { page, error, load } = useInbox(queryOf("q"));
+  const picked = useSignal<ReadonlySet<string>>(new Set());
+  const all = page.value?.items ?? [];
   const chosen = Math.max(
     0,
-    all.findIndex(({ runId, wait }) => runId === queryOf("run") && wait.key === queryOf("key")),
+    all.findIndex(({ runId }) => runId === queryOf("run")),
   );
   const choose = (index: number): void => {
     const item = all[Math.min(all.length - 1, Math.max(0, index))];
-    if (item !== undefined) setQuery({ run: item.runId, key: item.wait.key });
+    if (item !== undefined) setQuery({ run: item.runId, key: null });
   };
-  useKeys({ j: () => choose(chosen + 1), k: () => choose(chosen - 1) });
-  if (error.value !== null && items.value === null)
-    return <Problem text={error.value} onRetry={() => void load(null)} />;
-  if (items.value === null) return <p class="soft pane">Reading the waits…</p>;
+  const pick = (runId: string): void => {
+    const next = new Set(picked.peek());
+    if (!next.delete(runId)) next.add(runId);
+    picked.value = next;
+  };
   const item = all[chosen];
-  if (item === undefined)
-    return (
-      <>
-        <Damaged runs={unreadable.value} />
-        <Nothing />
-      </>
+  useKeys({
+    j: () => choose(chosen + 1),
+    k: () => choose(chosen - 1),
+    x: () => item !== undefined && pick(item.runId),
+  });
+  const { value } = page;
+  if (value === null)
+    return error.value === null ? (
+      <p class="soft pane">Reading the waits…</p>
+    ) : (
+      <Problem text={error.value} onRetry={() => void load(null)} />
     );
+  const done = (): void => void load(null);
   return (
     <>
-      <Damaged runs={unreadable.value} />
-      <div class="card inbox">
-        <div class="inbox-list">
-          <div
-            role="listbox"
-            aria-label={`Open waits, ${waiting.value.count}${waiting.value.more ? " and more" : ""}`}
-            tabIndex={0}
-            onKeyDown={(event) => {
-              const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-              if (step === 0) return;
-              event.preventDefault();
-              choose(chosen + step);
-            }}
-          >
-            {all.map((each, i) => (
-              <Line
-                key={`${each.runId} ${each.wait.key}`}
-                item={each}
-                chosen={i === chosen}
-                onChoose={() => choose(i)}
-              />
-            ))}
+      <Head open={value.open} />
+      <Damaged runs={value.unreadable} />
+      {item === undefined ? (
+        <Nothing />
+      ) : (
+        <div class="card inbox">
+          <div class="inbox-list">
+            <Lines items={all} chosen={item.runId} picked={picked.value} onPick={pick} />
+            {value.next !== null && (
+              <button type="button" class="more" onClick={() => void load(value.next)}>
+                show more
+              </button>
+            )}
+            <AnswerTogether items={all} picked={picked} onDone={done} />
           </div>
-          {next.value !== null && (
-            <button type="button" class="more" onClick={() => void load(next.value)}>
-              show more
-            </button>
-          )}
+          <Decision key={item.runId} item={item} onDone={done} />
         </div>
-        <Detail item={item} onDone={() => void load(null)} />
-      </div>
+      )}
     </>
   );
 }
 
-/** Runs that wait, and whose journals cannot be read: what they ask is not known. */
+function Head({ open }: { open: Inbox["open"] }): JSX.Element {
+  const { count, more, late, soon } = open;
+  const parts = [
+    `${plural(count, "decision")}${more ? " or more" : ""}`,
+    ...(late > 0 ? [`${late} late`] : []),
+    ...(soon > 0 ? [`${soon} ${soon === 1 ? "expires" : "expire"} within a day`] : []),
+  ];
+  return (
+    <div class="hd">
+      <h1>{count === 0 ? "Nothing to decide" : parts.join(", ")}</h1>
+      <span class="sp" />
+      <span class="soft hide">
+        <kbd>j</kbd> <kbd>k</kbd> move, <kbd>x</kbd> select
+      </span>
+      <input
+        type="search"
+        class="find"
+        aria-label="Search the questions"
+        placeholder="words, id, customer=42"
+        defaultValue={queryOf("q")}
+        onInput={(event) => setQuery({ q: event.currentTarget.value, run: null, key: null })}
+      />
+    </div>
+  );
+}
+
+/** Runs that wait, and whose heads are damaged: what they ask is not known. */
 function Damaged({ runs }: { runs: readonly Unreadable[] }): JSX.Element | null {
   if (runs.length === 0) return null;
   return (
@@ -125,6 +146,12 @@ function Damaged({ runs }: { runs: readonly Unreadable[] }): JSX.Element | null 
 }
 
 function Nothing(): JSX.Element {
+  if (queryOf("q") !== "")
+    return (
+      <div class="card">
+        <Empty title="No question fits these words." />
+      </div>
+    );
   return (
     <div class="card">
       <Empty title="No run waits for an answer now.">
@@ -138,82 +165,99 @@ function Nothing(): JSX.Element {
   );
 }
 
+const hour = 3_600_000;
+
+/** Under which heading a wait stands. */
+function groupOf({ expiresAt }: InboxItem, time: number): string {
+  if (expiresAt === null) return "No time limit";
+  const left = expiresAt - time;
+  return left <= 0 ? "Late" : left <= hour ? "Within the hour" : left <= 24 * hour ? "Within a day" : "Later";
+}
+
+interface LinesProps {
+  readonly items: readonly InboxItem[];
+  readonly chosen: string;
+  readonly picked: ReadonlySet<string>;
+  readonly onPick: (runId: string) => void;
+}
+
+function Lines({ items, ...rest }: LinesProps): JSX.Element {
+  const groups = [...Map.groupBy(items, (item) => groupOf(item, now.value))];
+  return (
+    <>
+      {groups.map(([name, inside]) => (
+        <section key={name} aria-label={name}>
+          <h2>
+            {name} <b>{inside.length}</b>
+          </h2>
+          <ul>
+            {inside.map((item) => (
+              <Line key={item.runId} item={item} {...rest} />
+            ))}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
+}
+
 function Line({
   item,
   chosen,
-  onChoose,
-}: {
-  item: InboxItem;
-  chosen: boolean;
-  onChoose: () => void;
-}): JSX.Element {
-  const { wait, workflow, runId } = item;
+  picked,
+  onPick,
+}: Omit<LinesProps, "items"> & { item: InboxItem }): JSX.Element {
+  const { runId, count } = item;
+  const isChosen = runId === chosen;
+  const canPick = session.value?.readOnly === false;
   return (
-    <div
-      role="option"
-      aria-selected={chosen}
-      class={`line ${chosen ? "sel" : ""}`}
-      onClick={onChoose}
-      title={wait.key}
-    >
-      <span class="st waits">{wait.name}</span>
-      <span dir="auto">{questionOf(item)}</span>
-      <span>
-        {workflow} <span class="id">{shortId(runId)}</span>
-      </span>
-      <span class="faint">{sinceOf(item)}</span>
-    </div>
-  );
-}
-
-function sinceOf({ wait }: InboxItem): string {
-  const left = wait.expiresAt === null ? "" : `, ${duration(Math.max(0, wait.expiresAt - now.value))} left`;
-  return `waiting ${duration(now.value - wait.openedAt)}${left}`;
-}
-
-function Detail({ item, onDone }: { item: InboxItem; onDone: () => void }): JSX.Element {
-  const { wait, runId, workflow } = item;
-  const { readOnly = true, code = [] } = session.value ?? {};
-  return (
-    <section class="inbox-detail" aria-label={`Wait ${wait.key}`}>
-      <div class="head">
-        <span class="st waits">{wait.name}</span>
-        <h1>{questionOf(item)}</h1>
-        <span class="sp" />
-        <span class="faint">{sinceOf(item)}</span>
-      </div>
-      <div class="pane">
-        <p class="soft">
-          {workflow}{" "}
-          <Link to={`${runPath(runId)}?step=${encodeURIComponent(wait.key)}`} class="id link">
-            {runId}
-          </Link>{" "}
-          <span class="id">{wait.key}</span>
-        </p>
-        {wait.note !== null && <Value value={wait.note} label="the note" />}
-      </div>
-      {readOnly ? (
-        <p class="pane soft">This page is read-only.</p>
-      ) : (
-        <AnswerForm
-          key={`${runId} ${wait.key}`}
-          runId={runId}
-          wait={wait}
-          canFork={code.includes(workflow)}
-          onDone={onDone}
+    <li class={isChosen ? "sel" : ""}>
+      {canPick && (
+        <input
+          type="checkbox"
+          aria-label={`Select ${runId}`}
+          checked={picked.has(runId)}
+          onChange={() => onPick(runId)}
         />
       )}
-    </section>
+      <Link to={decisionPath(item)} class="line" current={isChosen}>
+        <span class="q" dir="auto">
+          {questionOf(item)}
+        </span>
+        <Left item={item} />
+        <span class="about">
+          <About item={item} />
+          {count > 1 && <span class="tag">{count} questions</span>}
+        </span>
+      </Link>
+    </li>
   );
 }
 
-/** A note that is a text, or has one, is the question. */
-function questionOf({ wait: { note, name } }: InboxItem): string {
-  if (typeof note === "string") return note.length <= 200 ? note : `${note.slice(0, 200)}…`;
-  if (typeof note === "object" && note !== null && !Array.isArray(note)) {
-    const fields = note as Readonly<Record<string, unknown>>;
-    const text = fields["question"] ?? fields["title"] ?? fields["summary"] ?? fields["message"];
-    if (typeof text === "string" && text.length <= 200) return text;
-  }
-  return name;
+/** The address of this decision, to send to somebody. */
+export const decisionPath = ({ runId }: Pick<InboxItem, "runId">): string =>
+  `/inbox?${new URLSearchParams({ run: runId, ...(queryOf("q") === "" ? {} : { q: queryOf("q") }) }).toString()}`;
+
+export const questionOf = ({ question, workflow }: InboxItem): string =>
+  question === "" ? `${workflow} asks` : question;
+
+function About({ item: { workflow, runId, tags } }: { item: InboxItem }): ComponentChildren {
+  const named = Object.entries(tags).slice(0, 3);
+  return (
+    <>
+      {workflow} <span class="id">{shortId(runId)}</span>
+      {named.map(([name, value]) => (
+        <span key={name} class="tag">
+          {name}={value}
+        </span>
+      ))}
+    </>
+  );
+}
+
+export function Left({ item: { expiresAt } }: { item: Pick<InboxItem, "expiresAt"> }): JSX.Element | null {
+  if (expiresAt === null) return null;
+  const left = expiresAt - now.value;
+  const urgency = left <= hour ? "bad" : left <= 24 * hour ? "wait" : "soft";
+  return <span class={`left ${urgency}`}>{timeLeft(left)}</span>;
 }

@@ -71,7 +71,7 @@ async function forkOf(
   act: (run: Run, options: ForkOptions) => Promise<Response>,
 ): Promise<Response> {
   const { label, ...options } = forkOptionsIn(
-    await readBody(request, ["from", "after", "edit", "input", "label"]),
+    await readBody(request, ["from", "after", "edit", "input", "prompts", "label"]),
   );
   const run = service.app.get(runId);
   const given = await allowFork(run, label === "" ? options : { ...options, label }, (action) =>

@@ -3,12 +3,11 @@
 import type { RunHead } from "@durable/core";
 import type { Entry } from "@durable/core/types";
 import { diff, type Given } from "@durable/core/inspect";
-import { viewRun, type Plain } from "@durable/core/inspect";
+import { type RowView, viewRun, type Plain } from "@durable/core/inspect";
 import { allow, type Call, json, mayDo, readable, runIdOf } from "@durable/http/kit";
-import type { DiffPage, Tree, TreeNode } from "../api.ts";
+import type { DiffPage, Mark, Tree, TreeNode } from "../api.ts";
 import type { Service } from "../options.ts";
 import { Room } from "../text.ts";
-import { markOf } from "./summaries.ts";
 
 const mostNodes = 100;
 const mostSteps = 40;
@@ -65,7 +64,8 @@ async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): P
   );
   const steps = rows.flatMap((row) => {
     const mark = markOf(row);
-    return mark === null ? [] : [{ key: row.key, name: row.name, mark }];
+    if (mark === null) return [];
+    return [{ key: row.key, name: nameIn(row), mark, ...(row.edited ? { edited: true as const } : {}) }];
   });
   return {
     runId,
@@ -81,6 +81,11 @@ async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): P
     cost: totals.spent.cost,
     tokens: totals.spent.inputTokens + totals.spent.outputTokens,
   };
+}
+
+/** In a branch, with the name of the branch: the calls of several branches often have one name. */
+function nameIn({ name, parent }: RowView): string {
+  return parent?.endsWith("]") === true ? `${parent.slice(parent.lastIndexOf("[") + 1, -1)}/${name}` : name;
 }
 
 export async function diffRuns(service: Service, { request, url }: Call): Promise<Response> {
@@ -112,3 +117,12 @@ function shownGiven(given: Given | null, room: Room): Plain | null {
 }
 
 const textLength = 50_000;
+
+/** `null` for groups, branches, sleeps, and clean-ups that did not begin. */
+function markOf({ kind, status, fromJournal }: RowView): Mark | null {
+  if (kind === "parallel" || kind === "race" || kind === "branch" || kind === "sleep") return null;
+  if (kind === "cleanup" && (status === "registered" || status === "closed")) return null;
+  if (status === "failed" || status === "expired") return "x";
+  if (fromJournal) return "h";
+  return status === "open" && kind === "suspend" ? "w" : "r";
+}

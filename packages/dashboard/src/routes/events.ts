@@ -8,7 +8,7 @@
  */
 
 import { DurableError } from "@durable/core";
-import { locatorOf, storageOf } from "@durable/core/inspect";
+import { locatorOf, storageOf, underWay } from "@durable/core/inspect";
 import { allow, assertFree, type Call, eventStream, eventText, runIdOf } from "@durable/http/kit";
 import { mostWatched } from "../api.ts";
 import type { Service } from "../options.ts";
@@ -101,14 +101,15 @@ async function watchRun({ app }: Service, { runId, signal, tell }: Watched): Pro
   const locator = locatorOf(runId);
   let seen = "";
   while (!signal.aborted) {
-    const { length, blocked } = await storage.read(locator, beyondEnd);
-    const now = `${length} ${blocked?.since ?? ""}`;
+    const [{ length, blocked }, doing] = await Promise.all([storage.read(locator, beyondEnd), underWay(app)]);
+    const begun = doing.get(runId)?.map(({ key, attempt }) => `${key} ${attempt}`) ?? [];
+    const now = [length, blocked?.since ?? "", ...begun].join("\n");
     if (now !== seen) tell(length);
     seen = now;
-    // A note does not grow the journal, so the run is also read now and then.
+    // Neither a note nor work that begins grows the journal, so the run is also read now and then.
     const pause = AbortSignal.any([
       signal,
-      AbortSignal.timeout(storage.changed === undefined ? pollMs : 5 * pollMs),
+      AbortSignal.timeout(storage.changed === undefined ? pollMs : 2 * pollMs),
     ]);
     await (storage.changed?.(locator, length, pause) ?? ended(pause));
   }

@@ -6,8 +6,8 @@
 import type { PurgeOptions, ScheduleInfo, Duration } from "@durable/core";
 import type { EndStatus } from "@durable/core/types";
 import { HttpError } from "@durable/http";
-import { allow, type Call, json, readableSchedules, textIn } from "@durable/http/kit";
-import { fleetOf, limitUse, storageOf } from "@durable/core/inspect";
+import { allow, type Call, json, mayDo, readableSchedules, textIn } from "@durable/http/kit";
+import { fleetOf, limitUse, quotaUse, storageOf, underWay } from "@durable/core/inspect";
 import type { Operations, Purge } from "../api.ts";
 import type { Service } from "../options.ts";
 import { readBody, reasonIn, said } from "./request.ts";
@@ -15,18 +15,38 @@ import { readBody, reasonIn, said } from "./request.ts";
 /** One request removes at most this many runs, so that it ends. */
 const mostPurged = 1_000;
 const mostSchedules = 1_000;
+const mostDoing = 200;
 
 /** Schedules, workers and limits in one answer: each is `null` where the storage does not keep it. */
 export async function operations(service: Service, { request }: Call): Promise<Response> {
   const { app } = service;
   const storage = await storageOf(app);
-  const [schedules, fleet, limits, paused] = await Promise.all([
+  const [schedules, fleet, limits, quotas, paused, doing] = await Promise.all([
     storage.schedules === undefined ? null : schedulesOf(service, request),
     fleetOf(app),
     limitUse(storage),
+    quotaUse(app),
     app.paused(),
+    doingOf(service, request),
   ]);
-  return json(200, { schedules, fleet, limits, paused, now: app.world.now() } satisfies Operations);
+  const known = [
+    ...service.code,
+    ...fleet.load.map(({ workflow }) => workflow),
+    ...(fleet.workers ?? []).flatMap(({ workflows }) => workflows),
+    ...(schedules ?? []).map(({ workflow }) => workflow),
+  ];
+  const workflows = [...new Set(known)].filter((name) => name !== "").toSorted();
+  const reply = { schedules, fleet, limits, quotas, paused, doing, workflows, now: app.world.now() };
+  return json(200, reply satisfies Operations);
+}
+
+/** Calls under way of runs that may be read; those that began first come first. */
+async function doingOf({ app, ...service }: Service, request: Request): Promise<Operations["doing"]> {
+  const all = [...(await underWay(app))].slice(0, mostDoing);
+  const allowed = all.map(async ([runId, calls]) =>
+    (await mayDo({ app, ...service }, request, { type: "read", runId })) ? calls : [],
+  );
+  return (await Promise.all(allowed)).flat().toSorted((a, b) => a.since - b.since);
 }
 
 async function schedulesOf(service: Service, request: Request): Promise<readonly ScheduleInfo[]> {

@@ -2,7 +2,7 @@
 
 import { DurableError, type RunHead } from "@durable/core";
 import type { Entry } from "@durable/core/types";
-import { promptsIn, spendOf } from "@durable/core/inspect";
+import { childSums, promptsIn, spendOf, traceOf } from "@durable/core/inspect";
 import { blockedNote, retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
 import {
   allRows,
@@ -13,8 +13,8 @@ import {
   type RowView,
   type RunView,
 } from "@durable/core/inspect";
-import { type Call, json, readable } from "@durable/http/kit";
-import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
+import { type Call, json, mayDo, readable } from "@durable/http/kit";
+import type { ChildSums, EntryPage, JournalEntry, Row, RunPage, SentRun, StepDetail, Wait } from "../api.ts";
 import type { Service } from "../options.ts";
 import { describe, isJson, Room } from "../text.ts";
 import { numberIn } from "./request.ts";
@@ -26,7 +26,23 @@ const mostBelow = 50;
 export const beyondEnd = 2_147_483_647;
 
 export async function runPage(service: Service, { request, runId, url }: Call): Promise<Response> {
-  return json(200, await pageOf(service, runId, { request, chapter: chapterIn(url) }));
+  const chapter = chapterIn(url);
+  const page = await pageOf(service, runId, { request, chapter });
+  const known = url.searchParams.get("known");
+  return json(
+    200,
+    service.sent.answer(page, { about: `${runId} ${chapter ?? ""}`, known }) satisfies SentRun,
+  );
+}
+
+/** What the children of a run have used, with all below them. */
+export async function children(service: Service, { request, runId }: Call): Promise<Response> {
+  const { app, prices } = service;
+  const sums = await childSums(app, runId, {
+    prices,
+    readable: (runs) => readable(service, request, runs),
+  });
+  return json(200, sums satisfies ChildSums);
 }
 
 /** What the page of a run shows; runs below it are those that the request may read, or all without one. */
@@ -54,14 +70,17 @@ export async function pageOf(
     app.list({ parent: runId, limit: mostBelow }),
   ]);
   const { head } = beside;
+  const forked = entries.find((entry) => entry.kind === "run.forked");
+  const trace = traceOf(entries);
   const view = viewRun(entries, { blocked: blocked ?? undefined, doing: doing.get(runId), prices, now });
   const { rows: _rows, retries, waits, childOf, input, output, error, ...rest } = view;
+  const refusal = view.status === "failed" ? await retryRefusal(app, runId) : null;
   return {
     ...rest,
     rows: shownRows(view).map((row) => rowOf(row, service)),
     retries: retries.map(({ at, rows: [first], ...retry }) => ({
       at,
-      ...("error" in retry ? { problem: describe(retry.error) } : {}),
+      ...("error" in retry ? { problem: describe(rootOf(retry.error)) } : {}),
       row: first === undefined ? null : struckKey(first),
     })),
     waits: waits.map((wait) => waitOf(wait, room)),
@@ -70,14 +89,55 @@ export async function pageOf(
     tags: head?.tags ?? {},
     ...(await reportOf(service, runId, { head, room })),
     below: (request === undefined ? below.runs : await readable(service, request, below.runs)).map((head) =>
-      itemOf(head, doing.get(head.runId)),
+      itemOf(service, head, doing.get(head.runId)),
     ),
     hasCode: service.code.has(view.workflow),
-    retriable: view.status === "failed" && (await retryRefusal(app, runId)) === null,
+    retriable: view.status === "failed" && refusal === null,
+    ...(refusal === null ? {} : { retryRefusal: refusal.message }),
+    trace,
+    ...(service.traceUrl === undefined || trace === ""
+      ? {}
+      : { traceUrl: service.traceUrl.replaceAll("{traceId}", trace) }),
     entries: entries.length,
     now,
     ...shown(view, { input, output, error }, room),
+    ...(forked?.prompts === undefined ? {} : { prompts: Object.entries(forked.prompts as object) }),
+    ...("input" in view ? {} : await inputAbove(service, view, { request, room })),
   };
+}
+
+/** How many forks above a run are read for its input. */
+const mostAbove = 20;
+
+/** The input of a run stands in one of its first entries. */
+const mostBeginning = 20;
+
+/** The input of a fork that keeps that of an ancestor, and whose it is; of an ancestor that may be read. */
+async function inputAbove(
+  service: Service,
+  { lineage }: RunView,
+  { request, room }: { readonly request: Request | undefined; readonly room: Room },
+): Promise<{ readonly input?: Plain; readonly inputOf?: string }> {
+  let above = lineage?.parent ?? null;
+  for (let i = 0; i < mostAbove && above !== null; i++) {
+    const runId: string = above;
+    if (request !== undefined && !(await mayDo(service, request, { type: "read", runId }))) return {};
+    const view = await service.app
+      .get(runId)
+      .entries({ limit: mostBeginning })
+      .then(viewRun, () => null);
+    if (view === null) return {};
+    if ("input" in view) return { input: room.show(view.input), inputOf: runId };
+    above = view.lineage?.parent ?? null;
+  }
+  return {};
+}
+
+/** The cause that explains the others. */
+function rootOf(error: unknown): unknown {
+  let at = error;
+  for (let depth = 0; depth < 16 && at instanceof Error && at.cause instanceof Error; depth++) at = at.cause;
+  return at;
 }
 
 /** All rows of a run. A key names one row of the page, so a struck row has a key of its own. */
@@ -144,15 +204,6 @@ export function waitOf({ wait: _wait, ...wait }: RunView["waits"][number], room 
   return { ...wait, note: room.show(wait.note), schema: room.show(wait.schema) };
 }
 
-export async function stepDetail(service: Service, { runId, url }: Call): Promise<Response> {
-  const key = url.searchParams.get("key") ?? "";
-  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url), struck: true });
-  const row = shownRows(viewRun(entries)).find((each) => each.key === key);
-  if (row === undefined)
-    throw new DurableError("unknown-step", `Run ${runId} has no record of "${key}" in this chapter.`);
-  return json(200, detailOf(row, entries, { prices: service.prices }));
-}
-
 export function detailOf(
   row: RowView,
   entries: readonly Entry[],
@@ -191,7 +242,7 @@ interface DetailParts extends Pick<Service, "prices"> {
 }
 
 /** The chunks of the last attempt. */
-function chunksOf(row: RowView, entries: readonly Entry[]): unknown[] {
+export function chunksOf(row: RowView, entries: readonly Entry[]): unknown[] {
   if (Array.isArray(row.value)) return row.value;
   const attempt = row.attempts.at(-1)?.number ?? 1;
   return entries.flatMap((entry) =>
@@ -224,7 +275,7 @@ export function journalEntry(entry: Entry, base: number, room: Room): JournalEnt
   return struck === undefined ? about : { ...about, struck };
 }
 
-function chapterIn(url: URL): number | undefined {
+export function chapterIn(url: URL): number | undefined {
   const chapter = numberIn(url, "chapter", { min: 0, max: Number.MAX_SAFE_INTEGER, or: 0 });
   return chapter === 0 ? undefined : chapter;
 }

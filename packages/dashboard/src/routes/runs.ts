@@ -1,19 +1,24 @@
 /**
  * Lists of runs, a page at a time. Proven in test/server.test.ts.
  *
- * runs.1. Runs that need attention come first: blocked, failed, then those under way, then the rest, each newest first.
- * runs.2. A request reads a bounded number of heads. A search that finds too few gives what it has and a cursor.
+ * runs.1. The newest come first. Sorted by what they took or cost, those that began in the time of the search are sorted.
+ * runs.2. A request reads a bounded number of heads, and no journal. A search that finds too few gives what it has and a cursor.
  */
 
 import type { ListedRun, ListPage, RunStatus } from "@durable/core";
 import {
+  costIn,
   type Doing,
+  listedOfTrace,
   listedRuns,
   type RunSearch,
   runSearch,
+  spendOf,
   storageOf,
+  suggestSearch,
   underWay,
 } from "@durable/core/inspect";
+import type { RunDuring } from "@durable/core/storage";
 import { HttpError } from "@durable/http";
 import { allow, type Call, json, readable, runIdOf } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
@@ -30,7 +35,6 @@ const statuses: readonly RunStatus[] = [
   "completed",
   "cancelled",
 ];
-const urgent: readonly RunStatus[] = statuses.slice(0, 5);
 
 /** How many heads one request reads at most, when it searches. */
 const mostScanned = 5_000;
@@ -39,10 +43,13 @@ const scanPage = 500;
 /** How many runs one request reads again by their ids. */
 const mostNamed = 60;
 
-/** A part of the list: runs of one status, or all, of which some are left out. */
-interface Segment {
-  readonly status: RunStatus | undefined;
-  readonly leaves: (head: ListedRun) => boolean;
+/** A search that is longer is no longer completed. */
+const longestSearch = 1_000;
+
+/** How a search that is being typed may go on, from runs that may be read. */
+export async function suggest(service: Service, { request, url }: Call): Promise<Response> {
+  const text = (url.searchParams.get("text") ?? "").slice(0, longestSearch);
+  return json(200, await suggestSearch(service.app, text, (heads) => readable(service, request, heads)));
 }
 
 /** What the query searches for; a search that is not understood is refused. */
@@ -72,56 +79,106 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     const heads = (await listedRuns(app, named)).filter((head) => search.fits(head));
     return reply(service, await readable(service, request, heads), null);
   }
-  const segments = segmentsOf(search, url.searchParams.get("order") === "newest");
-  let { index, inner } = readCursor(url.searchParams.get("cursor"), segments.length);
+  const traced = await listedOfTrace(app, url.searchParams.get("text") ?? "");
+  if (traced.length > 0) {
+    const heads = traced.filter((head) => search.fits(head));
+    return reply(service, await readable(service, request, heads), null);
+  }
+  const sort = url.searchParams.get("sort") ?? "";
+  const asked = { search, limit, cursor: url.searchParams.get("cursor") || null };
+  if (sort !== "") return sortedRuns(service, request, { ...asked, sort });
+  const [status] = search.statuses;
+  const isOne = search.statuses.length === 1;
   const found: ListedRun[] = [];
-  for (let scanned = 0; index < segments.length && found.length < limit && scanned < mostScanned;) {
-    const { status, leaves } = segments[index] as Segment;
+  let { cursor } = asked;
+  for (let scanned = 0; found.length < limit && scanned < mostScanned;) {
     const page: ListPage<ListedRun> = await app.list({
       ...search.query,
-      status,
-      limit: search.scans ? scanPage : limit - found.length,
-      cursor: inner,
+      status: isOne ? status : undefined,
+      limit: search.scans || search.statuses.length > 1 ? scanPage : limit - found.length,
+      cursor,
     });
     scanned += Math.max(1, page.runs.length);
-    const shown = page.runs.filter((head) => !leaves(head) && search.fits(head));
+    const shown = page.runs.filter((head) => search.fits(head));
     found.push(...(await readable(service, request, shown)));
-    inner = page.next;
-    if (inner === null) index += 1;
+    cursor = page.next;
+    if (cursor === null) break;
   }
-  return reply(service, found, index < segments.length ? `${index}.${inner ?? ""}` : null);
+  return reply(service, found, cursor);
 }
 
-async function reply({ app }: Service, heads: readonly ListedRun[], next: string | null): Promise<Response> {
-  const doing = await underWay(app);
-  const runs = heads.map((head) => itemOf(head, doing.get(head.runId)));
+async function reply(service: Service, heads: readonly ListedRun[], next: string | null): Promise<Response> {
+  const doing = await underWay(service.app);
+  const runs = heads.map((head) => itemOf(service, head, doing.get(head.runId)));
   return json(200, { runs, next } satisfies RunList);
 }
 
-const none = (): boolean => false;
-
-function segmentsOf({ statuses: asked }: RunSearch, isNewest: boolean): Segment[] {
-  if (asked.length > 0 && (!isNewest || asked.length === 1))
-    return statuses.filter((status) => asked.includes(status)).map((status) => ({ status, leaves: none }));
-  if (isNewest) return [{ status: undefined, leaves: none }];
-  const rest = { status: undefined, leaves: (head: ListedRun) => urgent.includes(head.status) };
-  return [...urgent.map((status): Segment => ({ status, leaves: none })), rest];
+interface Sorted {
+  readonly search: RunSearch;
+  readonly limit: number;
+  readonly cursor: string | null;
+  readonly sort: string;
 }
 
-function readCursor(cursor: string | null, segments: number): { index: number; inner: string | null } {
-  if (cursor === null || cursor === "") return { index: 0, inner: null };
-  const found = /^(\d)\.(.*)$/s.exec(cursor);
-  const index = Number(found?.[1]);
-  if (found === null || index >= segments)
-    throw new HttpError("invalid-query", "The cursor is not one of this list.");
-  return { index, inner: found[2] === "" ? null : (found[2] ?? null) };
+/** Runs that are sorted: the newest of the time of the search. */
+const mostSorted = 20_000;
+/** Heads that one page of a sorted list reads. */
+const mostRead = 1_000;
+
+/** By a figure, the largest first. */
+async function sortedRuns(
+  service: Service,
+  request: Request,
+  { search, limit, cursor, sort }: Sorted,
+): Promise<Response> {
+  const { app, prices } = service;
+  const storage = await storageOf(app);
+  const now = app.world.now();
+  const sorts: Readonly<Record<string, (run: RunDuring) => number>> = {
+    took: (run) => (isOpen(run) ? now : run.updatedAt) - run.createdAt,
+    cost: (run) => costIn(run, prices) ?? 0,
+    steps: ({ steps }) => steps,
+  };
+  const by = Object.hasOwn(sorts, sort) ? sorts[sort] : undefined;
+  if (by === undefined || storage.during === undefined)
+    throw new HttpError(
+      "invalid-query",
+      by === undefined
+        ? `"sort" must be one of ${Object.keys(sorts).join(", ")}.`
+        : "This storage cannot sort runs.",
+    );
+  const { createdAfter: after = 0, createdBefore: before = Infinity, workflow } = search.query;
+  const names = workflow === undefined ? null : [workflow].flat();
+  const all = await storage.during({ by: "created", after, before, limit: mostSorted });
+  const sorted = all
+    .filter((run) => names === null || names.includes(run.workflow))
+    .map((run) => [run.runId, by(run)] as const)
+    .toSorted(([, a], [, b]) => b - a);
+  const found: ListedRun[] = [];
+  let at = Math.max(0, Math.floor(Number(cursor ?? 0)) || 0);
+  for (const end = at + mostRead; at < Math.min(sorted.length, end) && found.length < limit;) {
+    const next = sorted.slice(at, at + limit - found.length).map(([runId]) => runId);
+    at += next.length;
+    const heads = (await listedRuns(app, next)).filter((head) => search.fits(head));
+    found.push(...(await readable(service, request, heads)));
+  }
+  return reply(service, found, at < sorted.length ? String(at) : null);
 }
 
-export function itemOf(head: ListedRun, doing?: readonly Doing[]): RunItem {
+const isOpen = ({ status }: RunDuring): boolean =>
+  status !== "completed" && status !== "failed" && status !== "cancelled";
+
+export function itemOf(
+  { prices }: Pick<Service, "prices">,
+  head: ListedRun,
+  doing?: readonly Doing[],
+): RunItem {
   const { runId, workflow, status, state, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } =
     head;
   const isFork = parent !== null && head.ancestors.length > 0;
-  const { tags, report, waits } = head;
+  const { tags, report, waits, version, error, usage = [], inherited = [] } = head;
+  const saved = spendOf(inherited, prices).cost ?? 0;
+  const tokens = usage.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0);
   return {
     runId,
     workflow,
@@ -136,8 +193,22 @@ export function itemOf(head: ListedRun, doing?: readonly Doing[]): RunItem {
     isFork,
     ...(waits === undefined ? {} : { waits }),
     ...(blocked === undefined ? {} : { blocked }),
-    ...(doing === undefined ? {} : { doing: doing.map(({ key, since }) => ({ key, since })) }),
+    ...(doing === undefined
+      ? {}
+      : {
+          doing: doing.map(({ key, attempt, since, words }) => ({
+            key,
+            attempt,
+            since,
+            ...(words !== undefined && { words }),
+          })),
+        }),
+    ...(usage.length === 0 ? {} : { cost: costIn(head, prices), tokens }),
+    ...(saved === 0 ? {} : { saved }),
+    ...(version === undefined ? {} : { version }),
+    ...(error === undefined ? {} : { error }),
     ...(tags === undefined ? {} : { tags }),
+    ...(head.scores === undefined ? {} : { scores: head.scores }),
     ...(report === undefined ? {} : { report: describe(report) }),
   };
 }

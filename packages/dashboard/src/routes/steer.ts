@@ -1,13 +1,13 @@
 /**
- * Messages to a run, pauses, and retries in place. None of them needs the code: without it, a worker goes on.
+ * Messages to a run, pauses, scores, and retries in place. None of them needs the code: without it, a worker goes on.
  * Proven in test/operate.test.ts.
  */
 
 import { DurableError } from "@durable/core";
 import type { SendStatus } from "@durable/core/types";
 import { HttpError } from "@durable/http";
-import { type Call, json } from "@durable/http/kit";
-import { viewRun } from "@durable/core/inspect";
+import { type Call, json, membersOf, textIn } from "@durable/http/kit";
+import { exampleNote, exampleScore, viewRun } from "@durable/core/inspect";
 import type { Service } from "../options.ts";
 import { assertCode, drive, driveWithCode, hasCode } from "./drive.ts";
 import { readBody, reasonIn, said } from "./request.ts";
@@ -26,7 +26,9 @@ export async function unpause(service: Service, { runId }: Call): Promise<Respon
 }
 
 /** A failed run continues in place; any other run that has not ended is driven again, which needs the code. */
-export async function retry(service: Service, { runId }: Call): Promise<Response> {
+export async function retry(service: Service, { request, runId }: Call): Promise<Response> {
+  // Of many runs that are retried at once, none is waited for.
+  const { wait = true } = await readBody(request, ["wait"]);
   const run = service.app.get(runId);
   const { status, workflow } = viewRun(await run.entries());
   if (status === "completed" || status === "cancelled")
@@ -36,6 +38,11 @@ export async function retry(service: Service, { runId }: Call): Promise<Response
     return drive(service, runId, "The run is driven again.");
   }
   const isHere = service.code.has(workflow);
+  if (wait === false && isHere) {
+    await run.retry({ drive: false });
+    service.app.advance(runId).catch(service.onError);
+    return said("The run continues.", runId);
+  }
   const outcome = await run.retry({ drive: isHere });
   if (outcome.status === "failed") return said("The run failed again.", runId);
   return said(isHere ? "The run continues." : "The run continues when a worker takes it.", runId);
@@ -56,4 +63,20 @@ export async function send(service: Service, { request, runId, params }: Call): 
   const message = issues === undefined ? text : `${text} ${issues}`;
   if (status === "accepted") return driveWithCode(service, runId, message);
   return http < 400 ? said(message, runId) : json(http, { error: { code: status, message } });
+}
+
+/** A score by its name; or, with `example`, a run that is kept as one, with a label and the expected answer. */
+export async function score({ app }: Service, { request, runId }: Call): Promise<Response> {
+  const body = await readBody(request, ["name", "value", "note", "example"]);
+  const run = app.get(runId);
+  if ("example" in body) {
+    const { label, expected } = membersOf(body["example"], ["label", "expected"]);
+    if (label !== null && typeof label !== "string")
+      throw new HttpError("invalid-body", `"label" must be a string or null.`);
+    await run.score(exampleScore, true, exampleNote({ label, ...(expected !== undefined && { expected }) }));
+    return said("The run is kept as an example.", runId);
+  }
+  const name = textIn(body, "name") ?? "";
+  await run.score(name, body["value"] as number, textIn(body, "note") || undefined);
+  return said(body["value"] === null ? "The score is removed." : "The score is recorded.", runId);
 }

@@ -4,6 +4,8 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 
+export type { Browser, BrowserContext, Locator, Page, Response } from "playwright-core";
+
 const places = [
   process.env["CHROMIUM"] ?? "",
   "/usr/bin/chromium",
@@ -28,7 +30,7 @@ if (skipReason !== null)
 `);
 
 /** Generous, because a busy machine takes several times as long as an idle one. */
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 const flags =
   "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";

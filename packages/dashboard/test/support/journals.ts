@@ -63,11 +63,15 @@ function smallWorkflows(pace: number, gate: Promise<void>) {
     );
   });
   const brief = durable("research-brief", async (ctx, topic: string) => {
-    const plan = await ctx.step("plan", async (info) => {
-      await wait(80);
-      info.meter({ model: "model-x", inputTokens: 1_200, outputTokens: 300, cachedInputTokens: 400 });
-      return `A plan for ${topic}`;
-    });
+    const plan = await ctx.step(
+      "plan",
+      async (info) => {
+        await wait(80);
+        info.meter({ model: "model-x", inputTokens: 1_200, outputTokens: 300, cachedInputTokens: 400 });
+        return `A plan for ${topic}`;
+      },
+      { quota: "model-x" },
+    );
     await ctx.map(
       ["web", "arxiv", "news"],
       (c, source) =>
@@ -77,22 +81,26 @@ function smallWorkflows(pace: number, gate: Promise<void>) {
         }),
       { name: "search", key: (source) => source },
     );
-    const draft = await ctx.step("draft", async (info) => {
-      await wait(180);
-      info.meter({ model: "model-x", inputTokens: 6_100, outputTokens: 1_400, cachedInputTokens: 4_000 });
-      return {
-        role: "assistant",
-        messages: [
-          { role: "system", content: "You write briefs. Cite sources." },
-          { role: "user", content: `A brief on ${topic}, please. ${plan}` },
-          {
-            role: "assistant",
-            content:
-              "Tides are the regular rise and fall of the sea, caused by the Moon and the Sun [1]. Twice a month, when both pull in line, the range is largest [2].",
-          },
-        ],
-      };
-    });
+    const draft = await ctx.step(
+      "draft",
+      async (info) => {
+        await wait(180);
+        info.meter({ model: "model-x", inputTokens: 6_100, outputTokens: 1_400, cachedInputTokens: 4_000 });
+        return {
+          role: "assistant",
+          messages: [
+            { role: "system", content: "You write briefs. Cite sources." },
+            { role: "user", content: `A brief on ${topic}, please. ${plan}` },
+            {
+              role: "assistant",
+              content:
+                "Tides are the regular rise and fall of the sea, caused by the Moon and the Sun [1]. Twice a month, when both pull in line, the range is largest [2].",
+            },
+          ],
+        };
+      },
+      { quota: "model-x" },
+    );
     const verdict = await ctx.suspend("approve", {
       schema: approval,
       timeout: "1 day",
@@ -155,7 +163,7 @@ export async function createJournals(
   let finishStory = (): void => {};
   const gate = new Promise<void>((resolve) => (finishStory = resolve));
   const small = smallWorkflows(pace, gate);
-  const loan = createLoan({ model: scriptedModel(loanScript, { pace }) });
+  const loan = createLoan(scriptedModel(loanScript, { pace }));
   const documents = readDocuments(
     fileURLToPath(new URL("../../../../examples/agent-loop/documents", import.meta.url)),
   );
@@ -169,7 +177,8 @@ export async function createJournals(
   });
   const coding = createCodingAgent({ candidate, folder });
   const workflows: AnyWorkflow[] = [loan, tides, candidate, coding, ...Object.values(small)];
-  const app = createApp({ storage, secret, workflows });
+  const quotas = { "model-x": { requests: 20, tokens: 20_000, per: "1 hour" } } as const;
+  const app = createApp({ storage, secret, workflows, quotas });
 
   await app.start("agent-loop", defaultQuestion, { id: "tides" }).then((run) => run.result());
   await decideLoan(app, "loan-7");

@@ -72,15 +72,16 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await other.context.close();
     });
 
-    test("lists runs, those that need attention first, and filters in the address", async () => {
+    test("lists runs, the newest first, and filters in the address", async () => {
       const one = await visit();
       await one.says("loan-8");
-      const lines = await one.lines();
-      expect(lines[0]).toMatch(/^Blocked deploy/);
-      expect(lines[1]).toMatch(/^Failed ingest/);
-      expect(lines.findIndex((line) => line.includes("loan-7-cautious"))).toBe(
-        lines.findIndex((line) => line.includes("loan-underwriting loan-7")) + 2,
-      );
+      await expect.poll(async () => (await one.lines())[0], soon).toMatch(/^Blocked deploy/);
+      const isBelow = async (): Promise<number> => {
+        const lines = await one.lines();
+        const parent = lines.findIndex((line) => line.endsWith("loan-underwriting loan-7"));
+        return lines.findIndex((line) => line.includes("loan-7-cautious")) - parent;
+      };
+      await expect.poll(isBelow, soon).toBe(2);
       await one.button("Failed 1").click();
       await expect.poll(() => one.place, soon).toBe("/?status=failed");
       await expect.poll(() => one.lines(), soon).toEqual(["Failed ingest ingest-1"]);
@@ -93,7 +94,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.page.keyboard.press("j");
       await one.page.keyboard.press("j");
       await one.page.keyboard.press("Enter");
-      await expect.poll(() => one.place, soon).toBe("/runs/brief-0");
+      await expect.poll(() => one.place, soon).toBe("/runs/brief-1");
       await one.page.goBack();
       await expect.poll(async () => (await one.lines()).length, soon).toBe(2);
       await one.page.keyboard.press("?");
@@ -122,7 +123,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.says("caused by");
       await one.says("rate limit of 60 requests a minute");
       await one.page.getByRole("tab", { name: "Attempts 3" }).click();
-      expect(await one.page.locator(".attempts li").count()).toBe(3);
+      await expect.poll(() => one.page.locator(".attempts li").count(), soon).toBe(3);
       await one.go("/runs/tides?step=think%232");
       await one.says("calls tide_table");
       await one.close();
@@ -135,8 +136,10 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       ]);
       await other.says("brief-1");
       await one.button("Answer").click();
-      expect(await one.page.locator("small.fail").allTextContents()).toEqual(["required", "required"]);
-      await one.page.getByText("Yes").click();
+      await expect
+        .poll(() => one.page.locator("small.fail").allTextContents(), soon)
+        .toEqual(["required", "required"]);
+      await one.page.getByRole("radio", { name: "Approve" }).check();
       await one.page.getByLabel("audience").selectOption("public");
       await one.page.getByLabel("budget").fill("900");
       await one.button("Answer").click();
@@ -259,7 +262,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.says("Runs of newsletter continue.");
       expect(await journals.app.paused()).toEqual([]);
       await one.page.getByRole("tab", { name: "Limits" }).click();
-      await one.says("No run has a slot or waits for one");
+      await one.page.getByRole("region", { name: "Quotas" }).getByText("model-x").first().waitFor();
       await one.page.getByRole("tab", { name: "Clean up" }).click();
       await one.page.getByLabel("Ended longer ago than").fill("1 ms");
       await one.page.getByLabel("Completed").uncheck();
@@ -283,12 +286,12 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.says("writing");
       await one.status("Running");
       const list = await visit("/?status=running");
-      await list.page.getByTitle("tell", { exact: true }).waitFor();
+      await list.page.getByText("tell", { exact: true }).waitFor();
       await list.close();
       journals.finishStory();
       await one.says("and nobody asked why.");
       await one.status("Completed");
-      expect(await one.page.getByText("writing").count()).toBe(0);
+      await expect.poll(() => one.page.getByText("writing").count(), soon).toBe(0);
       await one.close();
     });
 
@@ -330,6 +333,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
           await one.go(path);
           await one.settled();
           expect(await one.fits(), `${screen} at ${width}`).toBe(true);
+          expect(await one.overlaps(), `${screen} at ${width}`).toEqual([]);
           expect(await axeProblems(one.page), `${screen} ${theme}`).toEqual([]);
         }
         await one.close();

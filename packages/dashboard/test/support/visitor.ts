@@ -11,8 +11,16 @@ export interface Look {
 }
 
 /** Generous, because a busy machine takes several times as long as an idle one. */
-const patienceMs = 60_000;
-export const soon = { timeout: 30_000 };
+const patienceMs = 120_000;
+export const soon = { timeout: patienceMs };
+
+/** Notices go after some seconds, which may be before a test looks that has to wait for its turn: they are kept. */
+const keepNotices = `
+  window.notices = new Set();
+  new MutationObserver(() => {
+    const text = document.querySelector(".notices p")?.textContent;
+    if (text) window.notices.add(text);
+  }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
 export class Visitor {
   readonly page: Page;
@@ -45,6 +53,7 @@ export class Visitor {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     context.setDefaultTimeout(patienceMs);
+    await context.addInitScript(keepNotices);
     const visitor = new Visitor(
       context,
       await context.newPage(),
@@ -78,16 +87,27 @@ export class Visitor {
     const texts = await rows.evaluateAll((all) =>
       all.slice(1).map((row) =>
         [...row.children]
-          .slice(0, 2)
-          .map((cell) => cell.textContent ?? "")
+          .slice(1, 3)
+          .map((cell) => (cell.querySelector(".name") ?? cell).textContent ?? "")
           .join(" "),
       ),
     );
     return texts.map((text) => text.trim());
   }
 
+  /** Settles when the text is seen, or was in a notice. */
   async says(text: string | RegExp): Promise<void> {
-    await this.page.getByText(text).first().waitFor();
+    const seen = this.page.getByText(text).first().waitFor();
+    const noticed = this.page.waitForFunction(
+      (wanted) =>
+        [...(window as unknown as { notices: Set<string> }).notices].some((notice) =>
+          typeof wanted === "string" ? notice.includes(wanted) : wanted.test(notice),
+        ),
+      text,
+      { polling: 1_000 },
+    );
+    // What was not seen says where it was looked for.
+    await Promise.any([seen, noticed]).catch(() => seen);
   }
 
   /** The status in the head of a run. */
@@ -109,6 +129,47 @@ export class Visitor {
   /** Nothing sticks out to the right. */
   async fits(): Promise<boolean> {
     return this.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
+  }
+
+  /** The texts of these elements that are not seen whole. */
+  async cut(path: string): Promise<string[]> {
+    return this.page.evaluate(
+      (all) =>
+        [...document.querySelectorAll(all)]
+          .filter((each) =>
+            [each, each.parentElement ?? each].some(
+              (box) => box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1,
+            ),
+          )
+          .map(({ textContent }) => textContent ?? ""),
+      path,
+    );
+  }
+
+  /** Names on axes and in trees that stand on each other, or are cut. */
+  async overlaps(): Promise<string[]> {
+    return this.page.evaluate(() => {
+      const found: string[] = [];
+      for (const line of document.querySelectorAll(".axis .scale, .tree g:has(> a), .chart-days")) {
+        const names = [...line.querySelectorAll("span:not(small span), em, b, small, text.s")].filter(
+          (each) => each.checkVisibility({ visibilityProperty: true }) && each.textContent?.trim() !== "",
+        );
+        const boxes = names.map((each) => {
+          const range = document.createRange();
+          range.selectNodeContents(each);
+          return range.getBoundingClientRect();
+        });
+        for (const [i, one] of names.entries()) {
+          const [text, box] = [one.textContent, boxes[i]!];
+          if (getComputedStyle(one).overflowX === "hidden" && one.scrollWidth > one.clientWidth)
+            found.push(`${text} is cut`);
+          for (const [j, { left, right, top }] of boxes.entries())
+            if (j > i && left < box.right + 1 && box.left < right + 1 && Math.abs(top - box.top) < 8)
+              found.push(`${text} and ${names[j]?.textContent}`);
+        }
+      }
+      return found;
+    });
   }
 
   /** Throws if the page asked another host for something, or reported an error. */
