@@ -109,7 +109,8 @@ function write({ json: document, text, next = [] }: Answer, term: Terminal, json
   if (next.length > 0) term.say("", ...next.map((line) => styled("dim", `  ${line}`)));
 }
 
-function parse(
+/** The options and arguments of a command; refuses what it does not know. */
+export function parse(
   args: readonly string[],
   specs: OptionSpecs,
   name: string,

@@ -22,6 +22,8 @@ export interface Command {
   readonly options: OptionSpecs;
   /** Least and most positional arguments. */
   readonly arguments: readonly [number, number];
+  /** Lines as one types them. */
+  readonly examples: readonly string[];
   /** More lines for the help. */
   readonly more?: readonly string[];
   run(context: CommandContext): Promise<number>;

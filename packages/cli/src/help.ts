@@ -10,10 +10,23 @@ const groups: readonly (readonly [string, readonly CommandName[]])[] = [
   ["Look", ["ls", "show", "tail", "tree", "diff", "limits", "workers", "ui"]],
   [
     "Steer",
-    ["resume", "send", "wake", "cancel", "pause", "unpause", "retry", "fork", "schedules", "rm", "purge"],
+    [
+      "resume",
+      "send",
+      "wake",
+      "cancel",
+      "pause",
+      "unpause",
+      "retry",
+      "score",
+      "fork",
+      "schedules",
+      "rm",
+      "purge",
+    ],
   ],
-  ["Check", ["doctor", "replay", "explain"]],
-  ["Move", ["export", "import", "copy"]],
+  ["Check", ["doctor", "replay", "eval", "explain"]],
+  ["Move", ["export", "import", "copy", "migrate"]],
   ["Set up", ["init", "mcp", "completion"]],
 ];
 
@@ -29,12 +42,15 @@ export async function overview(): Promise<string[]> {
   }
   return [
     ...lines,
+    styled("bold", "Options of all commands"),
+    ...listOf(globalOptions),
+    "",
     "A run is named by its id, by the beginning or the end of it, or by @last, @failed, @suspended, @blocked.",
-    "Type durable help <command> for its options.",
+    "Type durable help <command> for its options and examples.",
   ];
 }
 
-export function helpOf(name: string, { usage, summary, options, more = [] }: Command): string[] {
+export function helpOf(name: string, { usage, summary, options, examples, more = [] }: Command): string[] {
   return [
     `durable ${name} ${usage}`.trim(),
     "",
@@ -42,8 +58,10 @@ export function helpOf(name: string, { usage, summary, options, more = [] }: Com
     ...(more.length > 0 ? ["", ...more] : []),
     ...(Object.keys(options).length > 0 ? ["", styled("bold", "Options"), ...listOf(options)] : []),
     "",
-    styled("bold", "For all commands"),
-    ...listOf(globalOptions),
+    styled("bold", "Examples"),
+    ...examples.map((line) => `  ${line}`),
+    "",
+    styled("dim", "Also --store, --app, --json, --utc and the other options of all commands: durable help."),
   ];
 }
 

@@ -12,12 +12,14 @@ import {
 import { toMs } from "@durable/core/storage";
 import type { CommandContext, Flags } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
+import type { Session } from "./session.ts";
 
 /** How many runs a search by part of an id reads at most. */
 const searched = 20_000;
 const page = 500;
 
-const marks: Readonly<Record<string, RunStatus | undefined>> = {
+/** Words for a run, in place of its id. */
+export const marks: Readonly<Record<string, RunStatus | undefined>> = {
   "@last": undefined,
   "@failed": "failed",
   "@suspended": "suspended",
@@ -180,6 +182,17 @@ function searchOn({ search }: Filter, finds: boolean): Pick<RunSearch, "query" |
 
 function invalidCursor(cursor: string | null): never {
   throw new CliError(`"${cursor}" is not a cursor of this list.`, { code: "invalid-cursor" });
+}
+
+/** What to type so that a run is driven: with the code of its workflow, which `wake` needs. */
+export function wakeHint(
+  { flags }: Pick<CommandContext, "flags">,
+  { appFile }: Pick<Session, "appFile">,
+  runId: string,
+): string {
+  const given = flags.text("app");
+  const file = given ?? (appFile === null ? "<file>" : null);
+  return `durable wake ${shortId(runId)}${file === null ? "" : ` --app ${file}`}`;
 }
 
 /** An id for screens: of a random part only the beginning. `findRun` accepts it. */

@@ -84,14 +84,15 @@ async function openPostgres(address: string, options: StoreOptions): Promise<Sto
   const { PostgresStorage } = await load<{
     PostgresStorage: new (options: { url: string; schema?: string; migrate: boolean }) => Storage;
   }>("@durable/postgres", "@durable/postgres pg", options.cwd);
+  return new PostgresStorage({ ...postgresOf(address), migrate: options.create === true });
+}
+
+/** The address of a database, and the schema that it names. */
+export function postgresOf(address: string): { readonly url: string; readonly schema?: string } {
   const url = new URL(address);
   const schema = url.searchParams.get("schema");
   url.searchParams.delete("schema");
-  return new PostgresStorage({
-    url: url.href,
-    ...(schema === null ? {} : { schema }),
-    migrate: options.create === true,
-  });
+  return { url: url.href, ...(schema === null ? {} : { schema }) };
 }
 
 async function openS3(address: string, { cwd, env }: StoreOptions): Promise<Storage> {

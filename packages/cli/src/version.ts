@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** The folder of the package: above `src`, and above `dist` and its chunks. */
-function packageFolder(): URL {
+export function packageFolder(): URL {
   for (const up of ["../", "../../"]) {
     const folder = new URL(up, import.meta.url);
     if (existsSync(new URL("package.json", folder))) return folder;

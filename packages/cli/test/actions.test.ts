@@ -17,6 +17,8 @@ const actions: readonly (readonly [string, readonly string[], number])[] = [
   ["pause", ["pause", "moon-1", "--reason", "stock-taking"], 0],
   ["unpause-nothing", ["unpause", "moon-1"], 4],
   ["retry", ["retry", "sun-1"], 0],
+  ["score", ["score", "sun-1", "helpful", "0.5", "--note", "too slow"], 0],
+  ["score-refused", ["score", "sun-1", "helpful", "much"], 2],
   ["retry-refused", ["retry", "moon-1"], 4],
   ["retry-unknown-step", ["retry", "sun-1", "--step", "none", "--step", "other"], 3],
   ["cancel-needs-yes", ["cancel", "--status", "suspended"], 4],

@@ -33,3 +33,18 @@ test("copy, ls, show and resume on Postgres, by URL", async () => {
   );
   expect(resumed).toMatchObject({ code: 0 });
 });
+
+test("migrate says what it would do, makes the tables, and lets a role use them", async () => {
+  project ??= await Project.withRuns();
+  const url = new URL(inject("postgres"));
+  url.searchParams.set("schema", `cli_migrate_${process.pid}`);
+  const dry = await project.json(["migrate", url.href, "--dry-run"]);
+  expect(dry).toMatchObject({ dryRun: true, from: 0 });
+  expect(String(dry["statements"])).toContain("CREATE TABLE");
+  expect((await project.cli(["ls", "-s", url.href])).code, "nothing was made").not.toBe(0);
+  expect(await project.json(["migrate", url.href])).toMatchObject({ dryRun: false, from: 0, to: dry["to"] });
+  expect((await project.json(["ls", "-s", url.href]))["runs"]).toEqual([]);
+  expect((await project.cli(["migrate", url.href])).out).toContain(`has version ${String(dry["to"])}`);
+  const refused = await project.cli(["migrate", "journal.db"]);
+  expect(refused.err).toContain("Only Postgres has migrations");
+});

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -168,21 +167,6 @@ describe("init and durable.config.mts", () => {
     );
     broken.remove();
   });
-});
-
-test("the completion script completes commands and options in bash", () => {
-  const script = execFileSync(process.execPath, ["--conditions=durable-source", bin, "completion", "bash"], {
-    encoding: "utf8",
-    cwd: project.folder,
-  });
-  const complete = (...words: string[]): string[] => {
-    const list = words.map((word) => `'${word}'`).join(" ");
-    const ask = `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _durable; echo "\${COMPREPLY[*]}"`;
-    return execFileSync("bash", ["-c", ask], { encoding: "utf8" }).trim().split(" ");
-  };
-  expect(complete("durable", "re")).toEqual(["resume", "retry", "replay"]);
-  expect(complete("durable", "fork", "--from")).toEqual(["--from", "--from-failure"]);
-  expect(complete("durable", "show", "@f")).toEqual(["@failed"]);
 });
 
 test("ui says how to get the dashboard, or serves it", async () => {

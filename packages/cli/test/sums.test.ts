@@ -1,4 +1,4 @@
-/** One number for what a run cost: on the page, in the command line, over MCP, in lists, and in the sums of the app. */
+/** One number for what a run cost: on the page, in the command line, over MCP, in lists, in the sums of the app, and in metrics. */
 
 import { createApp, durable, FatalError, type App } from "@durable/core";
 import { costIn } from "@durable/core/inspect";
@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
 import { pageOf } from "../../dashboard/src/routes/run.ts";
 import { serviceOf } from "../../dashboard/src/options.ts";
+import { telemetry, type TelemetryOptions } from "../../otel/src/index.ts";
 import { openSession } from "../src/session.ts";
 import { readers } from "../src/mcp/readers.ts";
 import { Terminal } from "../src/terminal.ts";
@@ -50,6 +51,32 @@ const work = durable("work", async (ctx, calls: readonly Call[]) => {
   }
 });
 
+/** A meter that only sums up, by the name of a counter and its attributes. */
+function summing(): {
+  readonly meter: TelemetryOptions["meter"];
+  readonly sum: (name: string, about?: object) => number;
+} {
+  const added: { readonly name: string; readonly by: number; readonly about: object }[] = [];
+  const make = (name: string): object => ({
+    add: (by: number, about: object) => added.push({ name, by, about }),
+    record: () => {},
+  });
+  const made = ["createCounter", "createUpDownCounter", "createHistogram"].map(
+    (kind) => [kind, make] as const,
+  );
+  return {
+    meter: Object.fromEntries(made) as unknown as TelemetryOptions["meter"],
+    sum: (name, about = {}) => {
+      const wanted = Object.entries(about);
+      return added
+        .filter(
+          (one) => one.name === name && wanted.every(([key, value]) => Reflect.get(one.about, key) === value),
+        )
+        .reduce((all, { by }) => all + by, 0);
+    },
+  };
+}
+
 async function generate(app: App, runs: number): Promise<string[]> {
   let state = 7;
   const random = (below: number): number => {
@@ -89,11 +116,14 @@ async function generate(app: App, runs: number): Promise<string[]> {
   return ids;
 }
 
-test("page, command line, MCP, lists and sums agree on generated runs with retries, forks and children", async () => {
+test("page, command line, MCP, lists, sums and metrics agree on generated runs with retries, forks and children", async () => {
   mkdirSync(join(project.folder, ".durable"), { mode: 0o700 });
   writeFileSync(join(project.folder, "prices.json"), JSON.stringify(prices));
   const storage = new SqliteStorage(join(project.folder, ".durable", "journal.db"));
-  const app = createApp({ storage, workflows: [work], prices });
+  // The prices of the app are all that metrics need.
+  const { meter, sum } = summing();
+  const { hooks } = telemetry({ meter, tracer: false });
+  const app = createApp({ storage, workflows: [work], prices, hooks });
   const made = await generate(app, inject("full") ? 500 : 25);
   const costs = new Map<string, number>();
   for (let cursor: string | null | undefined; cursor !== null;) {
@@ -137,6 +167,12 @@ test("page, command line, MCP, lists and sums agree on generated runs with retri
     const spending = await app.spend({ by });
     expect(spending.cost).toBeCloseTo(all, 6);
     expect(spending.rows.reduce((sum, { cost }) => sum + (cost ?? 0), 0)).toBeCloseTo(all, 6);
+  }
+  expect(sum("durable.cost")).toBeCloseTo(all, 6);
+  for (const { key, cost, inputTokens, outputTokens } of (await app.spend({ by: "model" })).rows) {
+    expect(sum("durable.cost", { model: key })).toBeCloseTo(cost ?? 0, 6);
+    expect(sum("durable.tokens", { model: key, type: "input" })).toBe(inputTokens);
+    expect(sum("durable.tokens", { model: key, type: "output" })).toBe(outputTokens);
   }
   await session.close();
   await storage.close();

@@ -21,6 +21,10 @@ export const cancel: Command = {
   usage: "<run> ... [--reason text] | --status suspended --workflow name",
   summary: "Ends runs and their children; the journal stays",
   arguments: [0, 100],
+  examples: [
+    'durable cancel order-7 --reason "out of stock"',
+    "durable cancel --status suspended --workflow refund --before 30d --dry-run",
+  ],
   options: {
     ...filterOptions,
     reason: { type: "string", value: "text", help: "recorded with the end" },

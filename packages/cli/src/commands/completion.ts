@@ -1,80 +1,83 @@
-/** `durable completion`: a script for the shell, made from the commands. */
+/** `durable completion`: a script for the shell, which asks this command again at each key. */
 
+import { candidates, shown, wordsOf } from "../completing.ts";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
-import { globalOptions } from "../options.ts";
+import { openSession, type Session } from "../session.ts";
 
 export const completion: Command = {
   usage: "bash|zsh|fish",
-  summary: "Prints a completion script for the shell",
+  summary:
+    "Prints a completion script for the shell: commands, options, ids of runs, steps, values of filters",
   arguments: [1, 1],
-  options: {},
-  more: [
-    'bash: eval "$(durable completion bash)"',
-    'zsh:  eval "$(durable completion zsh)"',
-    "fish: durable completion fish | source",
+  options: {
+    line: {
+      type: "string",
+      value: "text",
+      help: "for the script: the line up to the cursor; prints what may follow",
+    },
+    word: {
+      type: "string",
+      value: "text",
+      help: "for the script: the end of the line that the shell replaces",
+    },
+  },
+  examples: [
+    'eval "$(durable completion bash)"',
+    'eval "$(durable completion zsh)"',
+    "durable completion fish | source",
   ],
-  run: async ({ args: [shell = ""], term, json, answer, commands }) => {
-    const all = await commands();
-    const scripts: Readonly<Record<string, () => string>> = {
-      bash: () => bash(all),
-      zsh: () => zsh(all),
-      fish: () => fish(all),
-    };
-    const script = Object.hasOwn(scripts, shell) ? scripts[shell]?.() : undefined;
+  more: ["It reads the journal of the folder, --store or DURABLE_URL, and runs no code of the folder."],
+  run: async (context) => {
+    const { args, flags, term, json, answer, commands, streams } = context;
+    const [shell = ""] = args;
+    const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
     if (script === undefined)
       throw new CliError(`There is no completion for "${shell}". Use bash, zsh or fish.`);
-    if (json) answer({ json: { shell, script }, text: [] });
-    else term.raw(script);
+    const line = flags.text("line");
+    if (line === undefined) {
+      if (json) answer({ json: { shell, script }, text: [] });
+      else term.raw(script);
+      return exit.ok;
+    }
+    const opened: Session[] = [];
+    const open = async (store: string | undefined): Promise<Session> => {
+      const session = await openSession({ store, noApp: true }, false, { streams, term });
+      opened.push(session);
+      return session;
+    };
+    const words = wordsOf(line);
+    const found = await candidates(words, await commands(), open);
+    const typed = { word: words.at(-1) ?? "", part: flags.text("word") ?? "", shell };
+    const texts = found.map((each) => shown(each, typed));
+    answer({ json: { candidates: found }, text: texts });
+    for (const session of opened) await session.close();
     return exit.ok;
   },
 };
 
-type Named = readonly (readonly [string, Command])[];
-
-function flagsOf({ options }: Command): string[] {
-  return Object.keys({ ...options, ...globalOptions }).map((name) => `--${name}`);
+// Read line by line, so that no shell splits or expands what a journal has.
+const bash = `_durable() {
+  local line="\${COMP_LINE:0:$COMP_POINT}" word="\${COMP_WORDS[COMP_CWORD]}" each
+  case "$word" in :|=) word="" ;; esac
+  COMPREPLY=()
+  while IFS= read -r each; do COMPREPLY+=("$each"); done \\
+    < <(command "\${COMP_WORDS[0]}" completion bash --line="$line" --word="$word" 2>/dev/null)
+  case "\${COMPREPLY[*]}" in *[:=]) compopt -o nospace 2>/dev/null ;; esac
 }
+complete -o default -F _durable durable durable-cli
+`;
 
-function bash(all: Named): string {
-  const cases = all.map(
-    ([name, command]) =>
-      `    ${name}) words="${flagsOf(command).join(" ")} @last @failed @suspended @blocked" ;;`,
-  );
-  return [
-    "_durable() {",
-    '  local current="${COMP_WORDS[COMP_CWORD]}" words',
-    `  if [ "$COMP_CWORD" -eq 1 ]; then words="${all.map(([name]) => name).join(" ")} help"; else`,
-    '  case "${COMP_WORDS[1]}" in',
-    ...cases,
-    "  esac; fi",
-    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
-    "}",
-    "complete -o default -F _durable durable durable-cli",
-    "",
-  ].join("\n");
+const zsh = `_durable() {
+  local -a found
+  found=("\${(@f)$(command "$words[1]" completion zsh --line="$LBUFFER" 2>/dev/null)}")
+  [[ -z "$found" ]] || compadd -Q -- $found
 }
+compdef _durable durable durable-cli
+`;
 
-function zsh(all: Named): string {
-  return ["autoload -U +X bashcompinit && bashcompinit", bash(all)].join("\n");
-}
+const fish = `complete -c durable -f -a '(command durable completion fish --line=(commandline -cp | string collect) 2>/dev/null)'
+`;
 
-function fish(all: Named): string {
-  return [
-    "complete -c durable -f",
-    ...all.map(
-      ([name, { summary }]) => `complete -c durable -n __fish_use_subcommand -a ${name} -d ${quote(summary)}`,
-    ),
-    ...all.flatMap(([name, { options }]) =>
-      Object.entries({ ...options, ...globalOptions }).map(
-        ([option, { help, type }]) =>
-          `complete -c durable -n '__fish_seen_subcommand_from ${name}' -l ${option}${type === "string" ? " -r" : ""} -d ${quote(help)}`,
-      ),
-    ),
-    "",
-  ].join("\n");
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "\\'")}'`;
-}
+/** The script of each shell. */
+export const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };

@@ -11,6 +11,10 @@ export const copy: Command = {
   usage: "<from> <to> [--workflow name] [--status completed]",
   summary: "Copies runs from one storage to another, and compares what was written",
   arguments: [2, 2],
+  examples: [
+    "durable copy .durable/journal.db postgres://app@host/runs",
+    "durable copy old.db new.db --workflow refund",
+  ],
   options: filterOptions,
   more: [
     "Both are paths or URLs. The source is not changed, and in the target nothing is overwritten.",

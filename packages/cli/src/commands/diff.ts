@@ -13,6 +13,7 @@ export const diffCommand: Command = {
   usage: "<run> [<run>]",
   summary: "Compares two runs call by call; of a fork alone, with its parent",
   arguments: [1, 2],
+  examples: ["durable diff order-7-fork", "durable diff order-7 order-8 --all"],
   options: { all: { type: "boolean", help: "also what is the same" } },
   run: async ({ args, flags, term, session, answer }) => {
     const { app, prices } = await session();
@@ -81,9 +82,27 @@ function callLines(call: CallDiff, views: readonly [RunView, RunView], term: Ter
     ` ${styled(style, term.glyph(fancy, ascii))} ${padEnd(key, 28)} ${styled("dim", `${change}${same}${times}${about === "" ? "" : `  ${about}`}`)}`,
   ];
   if (equal || [before, after].every(isNothing)) return lines;
-  if (before !== null) lines.push(styled("red", `     - ${fit(givenText(before), term.width - 8)}`));
-  if (after !== null) lines.push(styled("green", `     + ${fit(givenText(after), term.width - 8)}`));
+  const room = term.width - 8;
+  const [old, now] = apart(
+    before === null ? "" : givenText(before),
+    after === null ? "" : givenText(after),
+    room,
+  );
+  if (before !== null) lines.push(styled("red", `     - ${fit(old, room)}`));
+  if (after !== null) lines.push(styled("green", `     + ${fit(now, room)}`));
   return lines;
+}
+
+/** How much of what both texts begin with is shown before the first difference. */
+const context = 16;
+
+/** Two texts from shortly before their first difference, where it would be cut off otherwise. */
+export function apart(before: string, after: string, room: number): readonly [string, string] {
+  let same = 0;
+  while (same < before.length && before[same] === after[same]) same++;
+  if (same < room - 2 * context) return [before, after];
+  const from = same - context;
+  return [`…${before.slice(from)}`, `…${after.slice(from)}`];
 }
 
 /** A sleep gives no value. */
@@ -92,7 +111,11 @@ function isNothing(given: Given | null): boolean {
 }
 
 function givenText(given: Given): string {
-  return "error" in given ? (errorLines(given.error)[0] ?? "") : inline(given.value, 1_000);
+  return "error" in given ? (errorLines(given.error)[0] ?? "") : inline(given.value, 20_000);
+}
+
+function endText(given: Given | null): string {
+  return given === null ? "not ended" : givenText(given);
 }
 
 function endLines(
@@ -100,9 +123,9 @@ function endLines(
   term: Terminal,
 ): string[] {
   if (equal) return ["", styled("dim", before === null ? "Neither has ended." : "Both end in the same way.")];
-  const line = (given: Given | null): string =>
-    given === null ? "not ended" : fit(givenText(given), term.width - 8);
-  return ["", " end", styled("red", `     - ${line(before)}`), styled("green", `     + ${line(after)}`)];
+  const room = term.width - 8;
+  const [old, now] = apart(endText(before), endText(after), room);
+  return ["", " end", styled("red", `     - ${fit(old, room)}`), styled("green", `     + ${fit(now, room)}`)];
 }
 
 function costLines([before, after]: readonly [RunView, RunView]): string[] {

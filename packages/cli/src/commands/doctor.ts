@@ -4,6 +4,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { checkFile, checkNode, checkSettings, hasSecretFile } from "../doctor/files.ts";
 import type { Finding } from "../doctor/finding.ts";
 import { checkRuns, checkSecret } from "../doctor/runs.ts";
+import { wakeHint } from "../runs.ts";
 import { CliError, exit } from "../exit.ts";
 import { defaultPlace, placeOf, type StorePlace } from "../store.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -13,6 +14,7 @@ export const doctor: Command = {
   usage: "[--fix]",
   summary: "Finds stranded, blocked, diverged and silent runs, wrong settings and open files",
   arguments: [0, 0],
+  examples: ["durable doctor", "durable doctor --fix"],
   options: { fix: { type: "boolean", help: "puts file modes and .gitignore right" } },
   more: ["Exits with 1 when something is wrong."],
   run: async (context) => {
@@ -35,7 +37,7 @@ export const doctor: Command = {
 };
 
 async function filesAndRuns(context: CommandContext, place: StorePlace): Promise<Finding[]> {
-  const { streams, session, now } = context;
+  const { flags, streams, session, now } = context;
   // Before the journal is opened, because opening it may make a secret.
   const files = await checkFile(place, streams);
   const fileThere = place.kind === "sqlite" && place.path !== null ? hasSecretFile(place.path) : null;
@@ -45,7 +47,10 @@ async function filesAndRuns(context: CommandContext, place: StorePlace): Promise
     const opened = await session();
     const secret = await checkSecret(opened, opened.place?.path === place.path ? fileThere : null);
     // With a missing secret a replay would make a new one.
-    const runs = secret.length > 0 && fileThere === false ? [] : await checkRuns(opened, now());
+    const runs =
+      secret.length > 0 && fileThere === false
+        ? []
+        : await checkRuns(opened, now(), (runId) => wakeHint({ flags }, opened, runId));
     return [...files, ...appFinding(opened.appFile), ...secret, ...runs];
   } catch (error) {
     if (error instanceof CliError && error.code === "not-found") return files;

@@ -19,6 +19,7 @@ export const explain: Command = {
   usage: "[code]",
   summary: "Explains an error code, or lists all of them",
   arguments: [0, 1],
+  examples: ["durable explain", "durable explain step-failed"],
   options: {},
   run: async ({ args: [code], answer }) => {
     const page = errorsPage();

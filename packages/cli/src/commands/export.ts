@@ -1,14 +1,17 @@
-/** `durable export`: runs as JSON that can be imported, as one HTML page, or as Markdown for an issue. */
+/** `durable export`: runs as JSON that can be imported, as a dataset, as one HTML page, or as Markdown for an issue. */
 
 import { writeFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
-import type { App } from "@durable/core";
+import type { App, ListedRun } from "@durable/core";
+import { exampleScore } from "@durable/core/inspect";
 import { archive } from "../archive.ts";
 import { chosenRuns } from "../choose.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { type Redact, writeDataset } from "../dataset.ts";
 import { CliError, exit } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import { filterOptions } from "../options.ts";
+import { allRuns, filterOfText } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { load } from "../store.ts";
 import { Terminal } from "../terminal.ts";
@@ -19,9 +22,14 @@ import { footer, header } from "./show.ts";
 const formats = ["json", "html", "md"];
 
 export const exportCommand: Command = {
-  usage: "<run> ... [-o file] [--format json|html|md]",
-  summary: "Writes runs to one file: JSON for durable import, HTML or Markdown for people",
+  usage: "<run> ... [-o file] [--format json|html|md] | --dataset folder",
+  summary: "Writes runs to one file: JSON for durable import, HTML or Markdown for people; or to a dataset",
   arguments: [0, 100],
+  examples: [
+    "durable export order-7 -o order-7.json",
+    "durable export order-7 --format html -o order-7.html",
+    "durable export --dataset evals/orders",
+  ],
   options: {
     ...filterOptions,
     output: { type: "string", short: "o", value: "file", help: "the file; stdout by default" },
@@ -31,21 +39,27 @@ export const exportCommand: Command = {
       value: "json",
       help: "json, html or md; by the name of the file by default",
     },
+    dataset: {
+      type: "string",
+      value: "folder",
+      help: "a file for each run and a manifest, for evals and tests; runs that are kept as examples by default",
+    },
     hide: {
       type: "string",
       multiple: true,
       value: "field",
-      help: "HTML: also hides the values of this field",
+      help: "HTML and dataset: also hides the values of this field",
     },
     "no-redact": {
       type: "boolean",
-      help: "HTML: hides nothing; keys and e-mail addresses are hidden by default",
+      help: "HTML and dataset: hides nothing; keys and e-mail addresses are hidden by default",
     },
   },
   more: ["JSON holds the journals byte by byte, with all values. Encrypted journals stay encrypted."],
   run: async (context) => {
     const { flags, term, streams, session, answer, json } = context;
     const opened = await session();
+    if (flags.text("dataset") !== undefined) return toDataset(context, opened);
     const heads = await chosenRuns(context, opened.app);
     const runs = heads.map(({ runId }) => runId);
     if (runs.length === 0)
@@ -65,6 +79,44 @@ export const exportCommand: Command = {
     return exit.ok;
   },
 };
+
+/** Runs that were chosen, or those that are kept as examples. */
+async function toDataset(context: CommandContext, { app, storage }: Session): Promise<number> {
+  const { flags, streams, args, term, json, answer } = context;
+  const folder = flags.text("dataset") ?? "";
+  const chosen = args.length > 0 || Object.keys(filterOptions).some((name) => flags.text(name) !== undefined);
+  const heads = chosen ? await chosenRuns(context, app) : await examples(app);
+  if (heads.length === 0)
+    throw new CliError("No run is kept as an example. Name runs, or: durable score <run> example true", {
+      exit: exit.notFound,
+      code: "not-found",
+    });
+  const kept = flags.on("no-redact") ? null : await redaction(context);
+  const runs = heads.map(({ runId }) => runId);
+  const files = await writeDataset(resolve(streams.cwd, folder), runs, { app, storage, redact: kept });
+  if (json) answer({ json: { folder, files, redacted: kept !== null }, text: [] });
+  else
+    term.say(
+      `Wrote ${plural(runs.length, "run")} to ${folder}${kept === null ? ", not redacted" : ""}. Read them before you share them.`,
+    );
+  return exit.ok;
+}
+
+async function examples(app: App): Promise<ListedRun[]> {
+  const found: ListedRun[] = [];
+  for await (const head of allRuns(app, filterOfText(`score:${exampleScore}>0`))) found.push(head);
+  return found;
+}
+
+async function redaction({ flags, streams }: CommandContext): Promise<Redact> {
+  const { redact } = await load<{ redact: (value: unknown, hide: readonly string[]) => unknown }>(
+    "@durable/dashboard",
+    "@durable/dashboard",
+    streams.cwd,
+  );
+  const hide = flags.list("hide");
+  return (value) => redact(value, hide);
+}
 
 async function render(
   context: CommandContext,

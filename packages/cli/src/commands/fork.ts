@@ -17,6 +17,10 @@ export const fork: Command = {
   usage: "<run> --from <step> | --turn <number> | --after <step> | --edit <step>=<json> | --from-failure",
   summary: "Makes a new run that keeps recorded work of another",
   arguments: [1, 1],
+  examples: [
+    "durable fork order-7 --from draft --dry-run",
+    'durable fork order-7 --edit plan=@plan.json --label "shorter plan"',
+  ],
   options: {
     from: {
       type: "string",

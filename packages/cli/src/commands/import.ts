@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { ArchiveStorage, readArchive } from "../archive.ts";
+import { ArchiveStorage } from "@durable/core/storage";
+import { readArchive } from "../archive.ts";
 import type { Command } from "../command.ts";
 import { copyAll } from "../copying.ts";
 import { CliError } from "../exit.ts";
@@ -12,6 +13,7 @@ export const importCommand: Command = {
   usage: "<file>",
   summary: "Adds the runs of an export to a storage; nothing is overwritten",
   arguments: [1, 1],
+  examples: ["durable import order-7.json", "durable import order-7.json --store postgres://app@host/runs"],
   options: {},
   run: async (context) => {
     const {
@@ -27,7 +29,7 @@ export const importCommand: Command = {
         `${file} could not be read: ${error instanceof Error ? error.message : String(error)}`,
       );
     }
-    const from = new ArchiveStorage(readArchive(text, file));
+    const from = new ArchiveStorage(readArchive(text, file).runs);
     const place = placeOf(flags.text("store") ?? defaultPlace(streams), streams);
     const to = await openStore(place, { ...streams, create: true });
     try {

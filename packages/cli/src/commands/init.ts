@@ -6,8 +6,8 @@ import { basename, dirname, join, resolve } from "node:path";
 import { appFile } from "../app-file.ts";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
-import { styled } from "../terminal.ts";
-import { version } from "../version.ts";
+import { copyTemplate, nameOf, versionsIn, type VersionOf } from "../templates.ts";
+import { styled, type Terminal } from "../terminal.ts";
 
 const story = `import { pathToFileURL } from "node:url";
 import { durable } from "@durable/core";
@@ -51,42 +51,67 @@ interface Done {
 }
 
 export const init: Command = {
-  usage: "[folder] [--no-install]",
-  summary: "Adds the packages, a first workflow and the git-ignore line to a project",
+  usage: "[folder] [--template <name>] [--from <folder>] [--no-install]",
+  summary:
+    "Adds the packages, a first workflow and the git-ignore line to a project, or makes a project of a template",
   arguments: [0, 1],
-  options: { "no-install": { type: "boolean", help: "changes package.json, and installs nothing" } },
+  examples: ["durable init", "durable init my-app --template worker"],
+  options: {
+    template: { type: "string", value: "name", help: "a whole project: chat, edge, next-chat or worker" },
+    from: {
+      type: "string",
+      value: "folder",
+      help: "takes the packages from files of npm pack in this folder",
+    },
+    "no-install": { type: "boolean", help: "changes package.json, and installs nothing" },
+  },
   more: ["Existing files are kept."],
   run: async ({ args: [folder = "."], flags, streams, term, answer }) => {
     const root = resolve(streams.cwd, folder);
-    const done = [
-      addPackages(root),
-      create(root, program, story),
-      configOf(root),
-      addLine(root, ".gitignore", ".durable/"),
-      // While one develops, what is asked of models can be read. Frameworks load this file in development, too.
-      addLine(root, developing, "DURABLE_PROMPTS=1"),
-    ];
-    const install = !flags.on("no-install");
-    if (install) {
-      term.say(styled("dim", "  npm install"));
-      const { status } = spawnSync("npm", ["install"], {
-        cwd: root,
-        stdio: ["ignore", "ignore", "inherit"],
-        shell: process.platform === "win32",
-      });
-      if (status !== 0) throw installFailed(done);
-    }
+    const template = flags.text("template");
+    const versionOf = versionsIn(flags.text("from"), streams.cwd);
+    const done =
+      template === undefined
+        ? firstWorkflow(root, versionOf)
+        : copyTemplate(template, root, versionOf).map((file) => ({ file, what: "created" }) as const);
+    const isInstalled = !flags.on("no-install");
+    if (isInstalled) install(root, done, term);
     const where = folder === "." ? "" : `cd ${folder} && `;
+    const first = isInstalled ? where : `${where}npm install && `;
     answer({
-      json: { folder: root, files: done, installed: install },
+      json: { folder: root, files: done, installed: isInstalled },
       text: done.map(({ file, what }) => `${what.padEnd(8)} ${file}`),
-      next: [`${where}${install ? "" : "npm install && "}node ${program}`, "durable show demo"],
+      next:
+        template === undefined
+          ? [`${first}node ${program}`, "durable show demo"]
+          : [`${first}${template === "worker" ? "cat README.md" : "npm run dev"}`],
     });
     return exit.ok;
   },
 };
 
-function addPackages(root: string): Done {
+function firstWorkflow(root: string, versionOf: VersionOf): readonly Done[] {
+  return [
+    addPackages(root, versionOf),
+    create(root, program, story),
+    configOf(root),
+    addLine(root, ".gitignore", ".durable/"),
+    // While one develops, what is asked of models can be read. Frameworks load this file in development, too.
+    addLine(root, developing, "DURABLE_PROMPTS=1"),
+  ];
+}
+
+function install(root: string, done: readonly Done[], term: Terminal): void {
+  term.say(styled("dim", "  npm install"));
+  const { status } = spawnSync("npm", ["install"], {
+    cwd: root,
+    stdio: ["ignore", "ignore", "inherit"],
+    shell: process.platform === "win32",
+  });
+  if (status !== 0) throw installFailed(done);
+}
+
+function addPackages(root: string, versionOf: VersionOf): Done {
   const path = join(root, "package.json");
   const there = existsSync(path);
   mkdirSync(root, { recursive: true });
@@ -99,9 +124,8 @@ function addPackages(root: string): Done {
   } catch {
     throw new CliError(`${path} is not valid JSON. Nothing was changed.`);
   }
-  const range = `^${version()}`;
   const has = { ...manifest.devDependencies, ...manifest.dependencies };
-  const missing = (name: string) => (has[name] === undefined ? { [name]: range } : {});
+  const missing = (name: string) => (has[name] === undefined ? { [name]: versionOf(name) } : {});
   if (has["@durable/core"] !== undefined && has["@durable/cli"] !== undefined)
     return { file: "package.json", what: "kept" };
   const next = {
@@ -135,15 +159,6 @@ interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
-}
-
-function nameOf(root: string): string {
-  return (
-    basename(root)
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9-]+/g, "-")
-      .replaceAll(/^-+|-+$/g, "") || "app"
-  );
 }
 
 function create(root: string, file: string, text: string): Done {

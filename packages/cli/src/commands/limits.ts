@@ -11,6 +11,7 @@ export const limits: Command = {
   usage: "",
   summary: "Shows which slots are taken, which runs wait for one, and the use of rates and limits",
   arguments: [0, 0],
+  examples: ["durable limits"],
   options: {},
   run: async (context) => {
     const { storage, label } = await context.session();

@@ -16,6 +16,11 @@ export const ls: Command = {
   usage: "[--status failed] [--workflow name] [--tag name=value] [--since 1d] [--q text] [--limit 20]",
   summary: "Lists runs, newest first",
   arguments: [0, 0],
+  examples: [
+    "durable ls --status failed --since 1d",
+    "durable ls --tag customer=42",
+    "durable ls --where 'workflow:refund error:429 cost>0.5'",
+  ],
   options: {
     ...filterOptions,
     limit: { type: "string", short: "n", value: "20", help: "how many runs at most" },
@@ -108,13 +113,30 @@ export function listing(heads: readonly ListedRun[], term: Terminal, now: number
   );
 }
 
+/** A run with ancestors reads their journals, as a fork; others with a parent are children. */
+function originOf(ancestors: readonly string[], term: Terminal): string {
+  return ancestors.length > 0 ? term.glyph("⑂", "<") : "child of";
+}
+
 function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string {
   const ended = status === "completed" || status === "failed" || status === "cancelled";
   return duration((ended ? updatedAt : Math.max(now, updatedAt)) - createdAt);
 }
 
 function noteOf(
-  { state, wakeAt, waits, blocked, error, label, parent, tags = {}, report }: ListedRun,
+  {
+    state,
+    wakeAt,
+    waits,
+    blocked,
+    error,
+    label,
+    parent,
+    ancestors,
+    tags = {},
+    scores = {},
+    report,
+  }: ListedRun,
   term: Terminal,
   now: number,
 ): string {
@@ -129,7 +151,8 @@ function noteOf(
       : []),
     ...(label === null ? [] : [label]),
     ...Object.entries(tags).map(([name, value]) => `${name}=${value}`),
-    ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
+    ...Object.entries(scores).map(([name, value]) => `${name}=${value}`),
+    ...(parent === null ? [] : [styled("dim", `${originOf(ancestors, term)} ${shortId(parent)}`)]),
     ...(report === undefined ? [] : [inline(report, most)]),
   ];
   return parts.join(" ");

@@ -10,6 +10,7 @@ export const mcp: Command = {
   usage: "[--allow resume,fork,retry,send]",
   summary: "Offers the runs as MCP tools on stdin and stdout; read-only unless --allow",
   arguments: [0, 0],
+  examples: ["durable mcp", "durable mcp --allow resume,retry"],
   options: {
     allow: {
       type: "string",

@@ -12,6 +12,10 @@ export const purge: Command = {
   usage: "--older-than 30d [--keep 1000] [--status completed,failed] [--workflow name]",
   summary: "Removes runs that have ended, with their children, by age or number",
   arguments: [0, 0],
+  examples: [
+    "durable purge --older-than 30d --dry-run",
+    "durable purge --older-than 30d --keep 1000 --workflow refund",
+  ],
   options: {
     "older-than": { type: "string", value: "30d", help: "only runs that ended longer ago than this" },
     keep: { type: "string", value: "1000", help: "keeps so many of each workflow, the newest" },

@@ -14,6 +14,7 @@ export const replay: Command = {
   usage: "<run> ... | --status suspended",
   summary: "Runs the code on disk over recorded runs, to see whether it still fits; for CI",
   arguments: [0, 100],
+  examples: ["durable replay order-7", "durable replay --status suspended"],
   options: {
     ...filterOptions,
     strict: { type: "boolean", help: "also exits with 4 when the code does more, less or something else" },

@@ -5,7 +5,7 @@ import { Asker } from "../ask.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit, exitOfStatus } from "../exit.ts";
 import { lookAt } from "../look.ts";
-import { findRun, shortId } from "../runs.ts";
+import { findRun, shortId, wakeHint } from "../runs.ts";
 import { inline } from "../text/format.ts";
 import { schemaText } from "../text/schema.ts";
 import { statusText } from "../text/status.ts";
@@ -16,6 +16,11 @@ export const resume: Command = {
   usage: "<run> [--data json | --set name=value ... | --error text] [--wait key]",
   summary: "Answers a suspend point; asks field by field in a terminal",
   arguments: [1, 1],
+  examples: [
+    "durable resume order-7",
+    "durable resume order-7 --set approved=true",
+    "durable resume order-7 --data @answer.json",
+  ],
   options: {
     data: { type: "string", short: "d", value: "json", help: "the answer: JSON, text, @file or - for stdin" },
     set: { type: "string", multiple: true, value: "name=value", help: "one field of the answer" },
@@ -37,9 +42,11 @@ export const resume: Command = {
       answer,
       session,
     } = context;
-    const { app } = await session();
+    const opened = await session();
+    const { app } = opened;
     const runId = await findRun(app, reference);
-    const point = await pointOf(context, app, runId);
+    const wake = wakeHint(context, opened, runId);
+    const point = await pointOf(context, app, { runId, wake });
     const failure = flags.text("error");
     const value = failure === undefined ? await answerTo(context, point, shortId(runId)) : undefined;
     const { workflow } = (await lookAt(app, runId, { now: context.now() })).view;
@@ -62,7 +69,7 @@ export const resume: Command = {
       ],
       next:
         outcome === undefined && result.status === "accepted"
-          ? [`a worker continues it; or: durable wake ${shortId(runId)}`]
+          ? [`a worker continues it; or: ${wake}`]
           : [`durable show ${shortId(runId)}`],
     });
     return exitOf(result, outcome);
@@ -72,7 +79,7 @@ export const resume: Command = {
 async function pointOf(
   { flags, term, streams, json }: CommandContext,
   app: App,
-  runId: string,
+  { runId, wake }: { readonly runId: string; readonly wake: string },
 ): Promise<SuspendPoint> {
   const outcome = await app.get(runId).outcome();
   const open = "waiting" in outcome ? outcome.waiting.filter(({ topic }) => topic === undefined) : [];
@@ -81,7 +88,7 @@ async function pointOf(
     wanted === undefined ? open : open.filter(({ key, name }) => key === wanted || name === wanted);
   const [first] = found;
   if (first !== undefined && found.length === 1) return first;
-  if (first === undefined) throw notWaiting(outcome, wanted);
+  if (first === undefined) throw notWaiting(outcome, wanted, wake);
   if (!term.interactive || flags.on("no-input") || json)
     throw new CliError(
       `Run ${runId} waits at ${found.map(({ key }) => key).join(", ")}. Choose one with --wait.`,
@@ -92,7 +99,7 @@ async function pointOf(
   return found[await new Asker(term, streams).choose("Which one?", lines)] ?? first;
 }
 
-function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined): CliError {
+function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined, wake: string): CliError {
   const { runId, state } = outcome;
   const waiting = "waiting" in outcome ? outcome.waiting : [];
   const open = waiting.map(({ key }) => key).join(", ");
@@ -104,7 +111,7 @@ function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined): CliE
     );
   const reasons = {
     other: `Run ${runId} has no open suspend point "${wanted ?? ""}". It waits at ${open}.`,
-    queued: `Run ${runId} is queued: a driver must take it before it asks for an answer. Type: durable wake ${shortId(runId)}`,
+    queued: `Run ${runId} is queued: a driver must take it before it asks for an answer. Type: ${wake}`,
     none: `Run ${runId} is ${state} and waits for no answer.`,
   };
   const reason = open !== "" ? "other" : state === "queued" ? "queued" : "none";

@@ -11,6 +11,7 @@ export const rm: Command = {
   usage: "<run> ... | --status completed --before 30d",
   summary: "Removes runs and their children; what forks still read is kept",
   arguments: [0, 100],
+  examples: ["durable rm order-7", "durable rm --status completed --before 30d --dry-run"],
   options: { ...filterOptions, "dry-run": { type: "boolean", help: "only say which runs" } },
   run: async (context) => {
     const { flags, term, answer, now, session, args } = context;

@@ -15,6 +15,7 @@ export const schedules: Command = {
   usage: "[ls] | pause <name> | unpause <name> | next <name> | trigger <name> | rm <name>",
   summary: "Lists schedules, pauses, unpauses, triggers and removes them",
   arguments: [0, 2],
+  examples: ["durable schedules", "durable schedules next nightly -n 3", "durable schedules pause nightly"],
   options: { count: { type: "string", short: "n", value: "5", help: "how many ticks `next` shows" } },
   more: [
     "A pause survives deploys. A schedule that was removed returns when a program defines it again.",

@@ -10,6 +10,10 @@ export const send: Command = {
   usage: "<run> <topic> <json> [--id text]",
   summary: "Sends a message to a run, which reads it with ctx.receive",
   arguments: [3, 3],
+  examples: [
+    "durable send order-7 note '\"call the customer\"'",
+    "durable send order-7 note @note.json --id note-1",
+  ],
   options: {
     id: { type: "string", value: "text", help: "names the message, so that sending it twice counts once" },
   },

@@ -9,6 +9,7 @@ import { lookAt, type Look } from "../look.ts";
 import { findRun, shortId } from "../runs.ts";
 import { styled, type Terminal } from "../terminal.ts";
 import { duration, errorLines, inline, money, plural, tokens, turnText, whenIn } from "../text/format.ts";
+import { scoredText } from "../text/score.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
 import { promptIn, promptLines } from "../text/prompt.ts";
@@ -19,6 +20,7 @@ export const show: Command = {
   usage: "<run> [--step key] [--prompt key] [--journal] [--all]",
   summary: "Shows one run: steps in time, attempts, waits, tokens and cost",
   arguments: [1, 1],
+  examples: ["durable show order-7", "durable show @failed", "durable show order-7 --step draft"],
   options: {
     step: { type: "string", value: "key", help: "one step: its attempts, its output, its error" },
     prompt: { type: "string", value: "key", help: "what was asked of a model, and what is new in it" },
@@ -85,13 +87,15 @@ function struckOf({ retries }: RunView, key: string): RowView[] {
 }
 
 /** What the run shows of itself, and what it is found by. */
-function reportLines({ outcome, tags }: Look, term: Terminal): string[] {
+function reportLines({ outcome, tags, view }: Look, term: Terminal): string[] {
+  const scored = view.scores.map(scoredText);
   const tagged = Object.entries(tags).map(([name, value]) => `${name}=${value}`);
   return [
     ...(outcome?.report === undefined
       ? []
       : ["", ` report  ${fit(inline(outcome.report, 1_000), term.width - 10)}`]),
     ...(tagged.length === 0 ? [] : ["", ` tags    ${fit(inline(tagged.join(" "), 1_000), term.width - 10)}`]),
+    ...(scored.length === 0 ? [] : ["", ` scores  ${fit(inline(scored.join(" "), 1_000), term.width - 10)}`]),
   ];
 }
 
@@ -194,6 +198,11 @@ export function header(view: RunView, options: ShowOptions): string[] {
   for (const { at, error } of view.retries.slice(-retriesShown)) {
     const why = error === undefined ? undefined : errorLines(error).at(-1);
     const text = `retried at ${whenIn(at, now, term)}${why === undefined ? "" : ` after ${why}`}`;
+    lines.push(styled("yellow", fit(text, term.width)));
+  }
+  for (const { at, from, to, steps } of view.losses.slice(-retriesShown)) {
+    const asked = steps.length === 0 ? "" : `, outcome asked of ${steps.join(", ")}`;
+    const text = `went on from ${to} of ${from} batches at ${whenIn(at, now, term)}: the storage had lost the others${asked}`;
     lines.push(styled("yellow", fit(text, term.width)));
   }
   if (view.chapter > 1 || past) lines.push(styled("dim", `chapter ${view.chapter}`));

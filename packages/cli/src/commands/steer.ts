@@ -33,6 +33,7 @@ export const pause: Command = {
   usage: "<run> ... [--reason text] | --workflow name --all",
   summary: "Stops runs until they are unpaused; answers are still recorded",
   arguments: [0, 100],
+  examples: ['durable pause order-7 --reason "wrong address"', "durable pause --workflow refund --all"],
   options: { ...filterOptions, ...all, ...reason, ...dryRun },
   more: ["Without a run and without --workflow, it lists the paused workflows."],
   run: (context) =>
@@ -49,6 +50,7 @@ export const unpause: Command = {
   usage: "<run> ... | --workflow name --all",
   summary: "Lets paused runs continue; a worker drives them",
   arguments: [0, 100],
+  examples: ["durable unpause order-7", "durable unpause --workflow refund --all"],
   options: { ...filterOptions, ...all, ...dryRun },
   run: (context) =>
     ofWorkflow(context, "unpause") ??
@@ -64,6 +66,7 @@ export const retry: Command = {
   usage: "<run> ... [--deadline 1d] [--step name] | --status failed --workflow name",
   summary: "Continues failed runs in place; a worker drives them",
   arguments: [0, 100],
+  examples: ["durable retry order-7", "durable retry --status failed --since 1d --dry-run"],
   options: {
     ...filterOptions,
     deadline: { type: "string", value: "1d", help: "a new deadline, counted from now" },

@@ -18,6 +18,7 @@ export const tail: Command = {
   usage: "[run]",
   summary: "Follows a run entry by entry, or the runs of a storage",
   arguments: [0, 1],
+  examples: ["durable tail order-7", "durable tail --json"],
   options: {
     "no-follow": { type: "boolean", help: "stops at the end of what is recorded" },
     from: { type: "string", value: "seq", help: "only entries after this position" },

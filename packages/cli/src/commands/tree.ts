@@ -22,6 +22,7 @@ export const tree: Command = {
   usage: "<run>",
   summary: "Shows the forks and the children of a run as a tree",
   arguments: [1, 1],
+  examples: ["durable tree order-7"],
   options: {},
   run: async ({ args: [reference = ""], term, session, answer }) => {
     const { app, prices } = await session();

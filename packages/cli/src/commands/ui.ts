@@ -14,6 +14,7 @@ interface DashboardModule {
     port?: number;
     readOnly: boolean;
     prices?: Prices;
+    traceUrl?: string;
     title: string;
   }) => Promise<{ readonly url: string; readonly origin: string; close(): Promise<void> }>;
 }
@@ -22,9 +23,15 @@ export const ui: Command = {
   usage: "[--port 4777] [--open] [--read-only]",
   summary: "Serves the dashboard on this machine, and prints its address",
   arguments: [0, 0],
+  examples: ["durable ui", "durable ui --open --read-only"],
   options: {
     port: { type: "string", short: "p", value: "4777", help: "the next free one is used if it is taken" },
     open: { type: "boolean", help: "opens the browser" },
+    "trace-url": {
+      type: "string",
+      value: "url",
+      help: 'links each run to its trace: "https://traces.example.com/{traceId}"',
+    },
     "read-only": { type: "boolean", help: "refuses every action" },
   },
   more: [
@@ -38,7 +45,7 @@ export const ui: Command = {
       "@durable/dashboard",
       streams.cwd,
     );
-    const port = flags.text("port");
+    const [port, traceUrl] = [flags.text("port"), flags.text("trace-url")];
     if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new CliError("--port takes a number.");
     const server = await serveDashboard({
       app,
@@ -46,6 +53,7 @@ export const ui: Command = {
       readOnly: flags.on("read-only"),
       ...(port === undefined ? {} : { port: Number(port) }),
       ...(prices === undefined ? {} : { prices }),
+      ...(traceUrl === undefined ? {} : { traceUrl }),
     });
     if (json) term.raw(`${JSON.stringify({ v: 1, url: server.url, origin: server.origin })}\n`);
     else term.out(server.url);

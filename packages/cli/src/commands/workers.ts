@@ -1,6 +1,6 @@
 /** `durable workers`: the workers that have a name, and the work that is driven or waits for one. */
 
-import { fleetOf, type WorkerInfo, type WorkflowLoad } from "@durable/core/inspect";
+import { fleetOf, type StoppedWorker, type WorkerInfo, type WorkflowLoad } from "@durable/core/inspect";
 import type { Command } from "../command.ts";
 import { exit } from "../exit.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -11,19 +11,21 @@ export const workers: Command = {
   usage: "",
   summary: "Lists workers, and the work that is driven or waits for one",
   arguments: [0, 0],
+  examples: ["durable workers"],
   options: {},
   more: [
     'A worker is listed if it has a name: createWorker(app, { name: "mail-1" }), on SQLite or Postgres.',
-    "It writes every 15 seconds, and is no longer listed a minute after it died.",
+    "It writes every 15 seconds, and is no longer listed a minute after it died. A worker that stopped is named for a day.",
   ],
   run: async ({ session, answer, term, now }) => {
     const { app, label } = await session();
-    const { workers: found, load, more } = await fleetOf(app);
+    const { workers: found, stopped, load, more } = await fleetOf(app);
     const waits = load.some(({ due, paused }) => due > 0 && !paused);
     answer({
-      json: { store: label, workers: found, load, more },
+      json: { store: label, workers: found, stopped, load, more },
       text: [
-        ...workerLines(found, term, now()),
+        ...workerLines(found, stopped.length > 0, { term, now: now() }),
+        ...stoppedLines(stopped, term, now()),
         ...loadLines(load, term, now()),
         ...(more ? [styled("dim", "More runs are under way than were counted.")] : []),
       ],
@@ -33,8 +35,20 @@ export const workers: Command = {
   },
 };
 
-function workerLines(found: readonly WorkerInfo[] | null, term: Terminal, now: number): string[] {
+function stoppedLines(stopped: readonly StoppedWorker[], term: Terminal, now: number): string[] {
+  return stopped.map(
+    ({ name, stoppedAt }) =>
+      `${name} stopped ${duration(Math.max(0, now - stoppedAt))} ago, at ${when(stoppedAt, now, term)}`,
+  );
+}
+
+function workerLines(
+  found: readonly WorkerInfo[] | null,
+  hasStopped: boolean,
+  { term, now }: { readonly term: Terminal; readonly now: number },
+): string[] {
   if (found === null) return ["This storage cannot list workers. SQLite and Postgres can."];
+  if (found.length === 0 && hasStopped) return ["No worker with a name runs."];
   if (found.length === 0) return ['No worker has a name: createWorker(app, { name: "mail-1" })'];
   const rows = found.map(({ name, active, concurrency, since, seenAt, versions, workflows }) => [
     name,

@@ -13,7 +13,12 @@ const silentMs = 10 * 60_000;
 const named = 5;
 const replayed = 50;
 
-export async function checkRuns(session: Session, now: number): Promise<Finding[]> {
+/** `wake` says what to type so that a run is driven. */
+export async function checkRuns(
+  session: Session,
+  now: number,
+  wake: (runId: string) => string,
+): Promise<Finding[]> {
   const { app } = session;
   const open: ListedRun[] = [];
   for (const status of ["running", "suspended", "blocked"] as const)
@@ -27,7 +32,10 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
   const foreign = open.filter((head) => mine !== null && isForeign(head, mine));
   const known = open.filter((head) => !foreign.includes(head));
   return [
-    ...stranded(known.filter(({ runId, status }) => due.has(runId) && status !== "blocked")),
+    ...stranded(
+      known.filter(({ runId, status }) => due.has(runId) && status !== "blocked"),
+      wake,
+    ),
     ...zombies(
       known.filter(
         ({ runId, state, updatedAt }) =>
@@ -35,7 +43,10 @@ export async function checkRuns(session: Session, now: number): Promise<Finding[
       ),
       now,
     ),
-    ...blocked(known.filter(({ status }) => status === "blocked")),
+    ...blocked(
+      known.filter(({ status }) => status === "blocked"),
+      wake,
+    ),
     ...(mine === null ? [] : await diverged(session, known)),
     ...twoApps(foreign),
   ];
@@ -56,7 +67,7 @@ function ids(heads: readonly RunHead[]): string {
   return `${some.join(", ")}${heads.length > named ? ", ..." : ""}`;
 }
 
-function stranded(heads: readonly RunHead[]): Finding[] {
+function stranded(heads: readonly RunHead[], wake: (runId: string) => string): Finding[] {
   const died = heads.filter(({ status }) => status === "running");
   const late = heads.filter(({ status }) => status === "suspended");
   const [one] = heads;
@@ -77,7 +88,7 @@ function stranded(heads: readonly RunHead[]): Finding[] {
       level: "fail",
       check: "stranded",
       text: parts.join("; "),
-      fix: `start a worker, or: durable wake ${shortId(one.runId)}`,
+      fix: `start a worker, or: ${wake(one.runId)}`,
       runs,
     },
   ];
@@ -93,7 +104,7 @@ function zombies(heads: readonly RunHead[], now: number): Finding[] {
   }));
 }
 
-function blocked(heads: readonly RunHead[]): Finding[] {
+function blocked(heads: readonly RunHead[], wake: (runId: string) => string): Finding[] {
   return heads.map((head) => {
     const { code = "", message = "" } = head.blocked ?? {};
     const id = shortId(head.runId);
@@ -108,7 +119,7 @@ function blocked(heads: readonly RunHead[]): Finding[] {
       };
     const fix = isDiverged
       ? `durable replay ${id}; durable explain ${code}`
-      : `durable explain ${code}; then durable wake ${id}`;
+      : `durable explain ${code}; then ${wake(head.runId)}`;
     return {
       level: "fail",
       check: code === "no-secret" ? "secret" : isDiverged ? "diverged" : "blocked",

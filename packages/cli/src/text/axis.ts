@@ -105,8 +105,26 @@ function ticksOf(part: Part, start: number, at: number): string {
   return line;
 }
 
+/** As many units as tell the labels of one axis apart: `22h8m`, `22h8m5s`, `9m9.5s`. */
+function longLabel(time: number, apart: number): string {
+  if (apart >= 60_000 && time < 86_400_000) return duration(time).replaceAll(" ", "");
+  const digits = apart < 1_000 ? Math.ceil(3 - Math.log10(apart)) : 0;
+  const units = [
+    [86_400_000, "d"],
+    [3_600_000, "h"],
+    [60_000, "m"],
+  ] as const;
+  let [left, text] = [time, ""];
+  for (const [size, name] of units) {
+    if (left >= size || text !== "") text += `${Math.floor(left / size)}${name}`;
+    left %= size;
+  }
+  const seconds = (left / 1_000).toFixed(digits);
+  return apart >= 60_000 || Number(seconds) === 0 ? text : `${text}${seconds}s`;
+}
+
 function tickLabel(time: number, apart: number): string {
   if (time < 1_000) return `${Math.round(time)}ms`;
-  if (time >= 60_000) return duration(time).replaceAll(" ", "");
+  if (time >= 60_000) return longLabel(time, apart);
   return apart < 1_000 ? `${Math.round(time / 100) / 10}s` : `${Math.round(time / 1_000)}s`;
 }
