@@ -3,7 +3,7 @@
  *
  * A1. Each model call is one step, and each tool call is one step. A recorded step is never paid for again.
  * A2. A step records only the new messages, so the size of a turn does not grow with the conversation.
- * A3. The step does the retries: the AI SDK makes one attempt.
+ * A3. The step does the retries: `metered` lets the AI SDK make one attempt.
  */
 
 import { durable, DurableError, type Context, type StepInfo, type Workflow } from "@durable/core";
@@ -16,14 +16,13 @@ import {
   type ToolResultPart,
   type ToolSet,
 } from "ai";
+import { metered } from "example-llm";
 import type { AgentTools, ToolOutput } from "./tools.ts";
 import { answerOf, isLast, openCalls, type Answer, type ToolCall, type Turn } from "./turn.ts";
 
 export interface AgentParts {
   readonly model: LanguageModel;
   readonly tools: AgentTools;
-  /** Adds watchers to the steps. */
-  readonly watch?: (ctx: Context) => Context;
 }
 
 const instructions =
@@ -32,13 +31,12 @@ const instructions =
 /** Stops a model that never gives an answer. */
 const maxTurns = 12;
 
-export function createAgent({ model, tools, watch = (ctx) => ctx }: AgentParts): Workflow<string, Answer> {
-  return durable("agent-loop", async (context, question: string) => {
-    const ctx = watch(context);
+export function createAgent({ model, tools }: AgentParts): Workflow<string, Answer> {
+  return durable("agent-loop", async (ctx, question: string) => {
     const messages: ModelMessage[] = [{ role: "user", content: question }];
     for (let turns = 1; turns <= maxTurns; turns++) {
       const turn = await ctx.step("think", (info) => think(model, tools, messages, info), { timeout: "2m" });
-      messages.push(...turn.messages);
+      messages.push(...turn);
       if (isLast(turn)) return answerOf(messages);
       const results = await Promise.all(openCalls(turn).map((call) => act(ctx, tools, call)));
       messages.push({ role: "tool", content: results });
@@ -54,27 +52,16 @@ async function think(
   model: LanguageModel,
   tools: AgentTools,
   messages: ModelMessage[],
-  { signal, meter }: StepInfo,
+  info: StepInfo,
 ): Promise<Turn> {
   const described: ToolSet = {};
   for (const [name, { description, inputSchema }] of Object.entries(tools)) {
     described[name] = tool({ description, inputSchema });
   }
-  const { responseMessages, usage, response } = await generateText({
-    model,
-    instructions,
-    messages,
-    tools: described,
-    maxRetries: 0,
-    abortSignal: signal,
-  });
-  const { inputTokens = 0, outputTokens = 0 } = usage;
-  meter({ model: response.modelId, inputTokens, outputTokens });
-  return {
-    // The SDK sets fields to undefined, which a journal would store.
-    messages: JSON.parse(JSON.stringify(responseMessages)) as Turn["messages"],
-    tokens: { in: inputTokens, out: outputTokens },
-  };
+  const { responseMessages } = await metered(info, (settings) =>
+    generateText({ model, instructions, messages, tools: described, ...settings }),
+  );
+  return responseMessages;
 }
 
 /** One tool call. If a tool fails for good, the model gets the error and the run goes on. */

@@ -1,23 +1,17 @@
-/** The command: its arguments, and what Ctrl-C says. See demo.ts for what it runs. */
+/** The command and its arguments. See demo.ts for what it runs. */
 
 import { parseArgs } from "node:util";
 import { terminal } from "example-llm";
 import { main } from "example-llm/play";
-import { commandFor, demo } from "./demo.ts";
+import { commandOf, demo } from "./demo.ts";
 
-const out = terminal(process.stdout, process.env);
 let question: string | null = null;
 
-const onInterrupt = (): void => {
-  out.line();
-  out.line(`Interrupted. What is recorded stays; carry on with: ${commandFor(question)}`);
-};
-
-await main({ url: import.meta.url, onInterrupt }, () => {
+await main({ url: import.meta.url, again: () => commandOf(question) }, () => {
   const { values, positionals } = parseArgs({
     options: { fresh: { type: "boolean", default: false } },
     allowPositionals: true,
   });
   question = positionals.join(" ") || null;
-  return demo(out, { ...values, question });
+  return demo(terminal(process.stdout, process.env), { ...values, question });
 });

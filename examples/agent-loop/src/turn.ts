@@ -2,12 +2,8 @@
 
 import type { AssistantModelMessage, ModelMessage, ToolCallPart, ToolModelMessage } from "ai";
 
-/** A turn as it is journaled: plain data, without earlier turns. */
-export interface Turn {
-  /** The model's message, and the SDK's answers to invalid calls. */
-  readonly messages: readonly (AssistantModelMessage | ToolModelMessage)[];
-  readonly tokens: { readonly in: number; readonly out: number };
-}
+/** A turn as it is journaled: the model's message, and the SDK's answers to invalid calls. No earlier turns. */
+export type Turn = readonly (AssistantModelMessage | ToolModelMessage)[];
 
 export type ToolCall = Pick<ToolCallPart, "toolCallId" | "toolName" | "input">;
 
@@ -18,13 +14,13 @@ export interface Answer {
 }
 
 /** Calls that wait for a result: neither run by the provider nor refused by the SDK. */
-export function openCalls({ messages }: Turn): ToolCall[] {
+export function openCalls(turn: Turn): ToolCall[] {
   const answered = new Set(
-    messages.flatMap(({ role, content }) =>
+    turn.flatMap(({ role, content }) =>
       role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? part.toolCallId : [])) : [],
     ),
   );
-  return messages
+  return turn
     .flatMap(({ role, content }) => (role === "assistant" && typeof content !== "string" ? content : []))
     .filter((part) => part.type === "tool-call")
     .filter(({ toolCallId, providerExecuted }) => providerExecuted !== true && !answered.has(toolCallId));
@@ -32,7 +28,7 @@ export function openCalls({ messages }: Turn): ToolCall[] {
 
 /** True when the model called no tool: its text is the answer. */
 export function isLast(turn: Turn): boolean {
-  return turn.messages.at(-1)?.role !== "tool" && openCalls(turn).length === 0;
+  return turn.at(-1)?.role !== "tool" && openCalls(turn).length === 0;
 }
 
 /** The text of a message, without its calls. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { MemoryStorage, type Outcome } from "@durable/core";
-import { chooseModel, scriptedModel, type Script, watched } from "example-llm";
+import { chooseModel, scriptedModel, type Script, watched, watching } from "example-llm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createAgent } from "../src/agent.ts";
 import { openHarbourOffice, type HarbourOffice } from "../src/harbour-office.ts";
@@ -24,11 +24,9 @@ afterAll(() => office.close());
 /** One run, with every call of a body noted. */
 async function ask(question: string, says: Script, storage = new MemoryStorage()) {
   const calls: string[] = [];
-  const agent = createAgent({
-    model: scriptedModel(says, { pace: 0 }),
-    tools,
-    watch: (ctx) => watched(ctx, [{ began: ({ key, attempt }) => calls.push(`${key} ${attempt}`) }]),
-  }).with({ storage });
+  const agent = watching(createAgent({ model: scriptedModel(says, { pace: 0 }), tools }), (ctx) =>
+    watched(ctx, [{ began: ({ key, attempt }) => calls.push(`${key} ${attempt}`) }]),
+  ).with({ storage });
   const outcome = await agent.run(question, { id: "r" });
   return { outcome, calls, entries: await agent.get("r").entries() };
 }

@@ -7,9 +7,10 @@ import { createApp, createWorker } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { createHandler } from "@durable/http";
 import { serve } from "@durable/http/node";
-import { chooseModel, paceOf, type Environment, type Terminal } from "example-llm";
+import { chooseModel, isAddressedHere, paceOf, type Environment, type Terminal } from "example-llm";
+import { showFacts } from "example-llm/show-run";
 import { createAnswer, steerTopic } from "./answer.ts";
-import { deleteThumbs, notesHandler } from "./notes.ts";
+import { notesHandler } from "./notes.ts";
 import { folderOutbox } from "./outbox.ts";
 import { buildPage, pageHandler } from "./page-files.ts";
 import { scriptOf } from "./script.ts";
@@ -36,12 +37,12 @@ const slowness = 3;
 export async function openServer(config: Config, env: Environment, out: Terminal): Promise<RunningServer> {
   const script = scriptOf({ usesOtherWords: env["DEMO_WORDS"] === "other" });
   const { model, line } = await chooseModel(env, { script, pace: slowness * paceOf(env["DEMO_PACE"]) });
-  if (typeof model === "string") throw new TypeError("a model given by name cannot be wrapped");
   mkdirSync(config.folder, { recursive: true, mode: 0o700 });
   const storage = new SqliteStorage(join(config.folder, "journal.db"));
   const outbox = folderOutbox(join(config.folder, "outbox"), env["DEMO_EFFECTS"]);
   const app = createApp({ storage, workflows: [createAnswer({ model, outbox })], prices });
 
+  // On this machine only. A real server checks who the user is, and whether the chat is theirs.
   const chat = createChatHandler(app, { workflow: "answer", authorize: isAddressedHere });
   // The page answers open questions by their token, and steers an answer by a message to its run.
   const runs = createHandler(app, {
@@ -50,19 +51,12 @@ export async function openServer(config: Config, env: Environment, out: Terminal
       type === "send" && topic === steerTopic && isAddressedHere(request),
   });
   const notes = notesHandler(app, isAddressedHere);
-  const deleted = async (request: Request): Promise<Response> => {
-    const response = await chat(request);
-    const [, chatId] = /^\/api\/chat\/([^/]+)$/.exec(new URL(request.url).pathname) ?? [];
-    if (response.ok && chatId !== undefined) await deleteThumbs(app, decodeURIComponent(chatId));
-    return response;
-  };
   if (await buildPage()) out.line("The page is built.");
   const page = pageHandler();
   const server = await serve(
     (request) => {
       const { pathname } = new URL(request.url);
       if (pathname.startsWith("/api/notes/")) return notes(request);
-      if (request.method === "DELETE") return deleted(request);
       if (pathname === "/api/chat" || pathname.startsWith("/api/chat/")) return chat(request);
       return pathname.startsWith("/api/") ? runs(request) : page(request);
     },
@@ -70,13 +64,12 @@ export async function openServer(config: Config, env: Environment, out: Terminal
   );
   // Continues runs whose process died, also when no page is open.
   const worker = createWorker(app, { interval: 200 });
-  const facts = [
-    ["page", server.url],
-    ["model", line],
-    ["folder", config.shownFolder],
-    ["try", `kill -9 ${process.pid} in the middle of an answer, and start the server again`],
-  ];
-  for (const [name = "", text = ""] of facts) out.line(`${out.paint("bold", name.padEnd(8))}${text}`);
+  showFacts(out, {
+    page: server.url,
+    model: line,
+    folder: config.shownFolder,
+    try: `kill -9 ${process.pid} in the middle of an answer, and start the server again`,
+  });
   return {
     url: server.url,
     close: async () => {
@@ -84,14 +77,4 @@ export async function openServer(config: Config, env: Environment, out: Terminal
       await worker.stop();
     },
   };
-}
-
-/**
- * The server listens on this machine only. A page on the web could still reach it under a name of its own
- * that resolves to this machine, so the name must be a local one. A real server checks who the user is, and
- * whether the chat is theirs.
- */
-function isAddressedHere(request: Request): boolean {
-  const host = `http://${request.headers.get("host") ?? ""}`;
-  return URL.canParse(host) && ["localhost", "127.0.0.1"].includes(new URL(host).hostname);
 }

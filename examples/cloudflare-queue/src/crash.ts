@@ -1,7 +1,7 @@
 /** A deliberate crash, in development: the invocation ends at once, without catch or finally. */
 
-import { questionOf } from "example-llm";
-import { wrapLanguageModel, type LanguageModel } from "ai";
+import { wrapLanguageModel } from "ai";
+import { questionOf, type Model } from "example-llm";
 
 /** The part of the bucket for questions and reports that is used. */
 export interface Site {
@@ -13,11 +13,8 @@ export interface Site {
  * The model. In development, writing a report on a topic that ends with "(crash)" kills the process once; a mark in the
  * bucket remembers it.
  */
-export function crashing(
-  model: LanguageModel,
-  { DEV, SITE }: { readonly DEV?: string; readonly SITE: Site },
-): LanguageModel {
-  if (DEV !== "1" || typeof model === "string" || model.specificationVersion !== "v4") return model;
+export function crashing(model: Model, { DEV, SITE }: { readonly DEV?: string; readonly SITE: Site }): Model {
+  if (DEV !== "1" || model.specificationVersion !== "v4") return model;
   return wrapLanguageModel({
     model,
     middleware: {

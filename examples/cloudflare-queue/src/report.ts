@@ -15,7 +15,7 @@ export interface Delivered {
 
 /** What the workflow needs from its host; a Worker creates it for each message. */
 export interface Parts {
-  readonly model: LanguageModel;
+  readonly model: Exclude<LanguageModel, string>;
   readonly put: (name: string, text: string) => Promise<unknown>;
 }
 
@@ -23,7 +23,7 @@ export function report(parts: Parts): Workflow<z.infer<typeof order>, Delivered>
   return durable(
     "report",
     async (ctx, { topic }) => {
-      const model = durableModel(ctx, parts.model as object) as LanguageModel;
+      const model = durableModel(ctx, parts.model);
       const say = async (key: string, prompt: string): Promise<string> =>
         (await generateText({ model, prompt, providerOptions: { durable: { key } } })).text;
 

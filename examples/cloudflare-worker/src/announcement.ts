@@ -19,7 +19,7 @@ export interface Published {
 
 /** What the workflow needs from its host. */
 export interface Parts {
-  readonly model: LanguageModel;
+  readonly model: Exclude<LanguageModel, string>;
   readonly publish: (name: string, text: string) => Promise<unknown>;
 }
 
@@ -27,7 +27,7 @@ export function announcement(parts: Parts): Workflow<z.infer<typeof request>, Pu
   return durable(
     "announcement",
     async (ctx, { topic, embargo }) => {
-      const model = durableModel(ctx, parts.model as object) as LanguageModel;
+      const model = durableModel(ctx, parts.model);
       const say = async (key: string, prompt: string): Promise<string> =>
         (await generateText({ model, prompt, providerOptions: { durable: { key } } })).text;
 

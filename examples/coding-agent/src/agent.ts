@@ -15,7 +15,6 @@ import {
   DurableError,
   FatalError,
   fork,
-  type Context,
   type Run,
   type StepInfo,
   type Workflow,
@@ -28,7 +27,6 @@ export interface AgentParts {
   readonly candidate: Workflow<Brief, Branch>;
   /** Where the winner's code is written. */
   readonly folder: string;
-  readonly watch?: (ctx: Context) => Context;
 }
 
 /** The result of one candidate. */
@@ -50,13 +48,8 @@ export interface Ending {
 
 const maxRounds = 3;
 
-export function createAgent({
-  candidate,
-  folder,
-  watch = (ctx) => ctx,
-}: AgentParts): Workflow<string, Ending> {
-  return durable("coding-agent", async (context, task: string) => {
-    const ctx = watch(context);
+export function createAgent({ candidate, folder }: AgentParts): Workflow<string, Ending> {
+  return durable("coding-agent", async (ctx, task: string) => {
     const tried: Verdict[] = [];
     const plans: Planned[] = [];
     do {

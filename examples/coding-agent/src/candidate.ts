@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import { durable, type Context, type Workflow } from "@durable/core";
+import { durable, type Workflow } from "@durable/core";
 import type { LanguageModel } from "ai";
 import { implement, makePlan, plan, type Brief, type Plan } from "./plan.ts";
 import { runSuite, type Report } from "./sandbox.ts";
@@ -15,8 +15,6 @@ export interface CandidateParts {
   readonly scratch: string;
   /** Runs code against the tests. */
   readonly suite?: typeof runSuite;
-  /** Adds watchers to the steps; `path` distinguishes the branches. */
-  readonly watch?: (ctx: Context, path: string) => Context;
 }
 
 export interface Branch {
@@ -24,10 +22,12 @@ export interface Branch {
   readonly tried: { readonly code: string; readonly report: Report } | null;
 }
 
-export function createCandidate(parts: CandidateParts): Workflow<Brief, Branch> {
-  const { model, scratch, suite = runSuite, watch = (ctx) => ctx } = parts;
-  return durable("candidate", async (context, brief: Brief) => {
-    const ctx = watch(context, `${labelOf(brief)}/`);
+export function createCandidate({
+  model,
+  scratch,
+  suite = runSuite,
+}: CandidateParts): Workflow<Brief, Branch> {
+  return durable("candidate", async (ctx, brief: Brief) => {
     const made = await ctx.step("plan", (info) => makePlan(model, brief, info), {
       schema: plan,
       timeout: "2m",

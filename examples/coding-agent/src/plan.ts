@@ -1,7 +1,8 @@
 /** The requests to the model: a plan of several approaches, and the code of one of them. */
 
 import type { StepInfo } from "@durable/core";
-import { generateText, Output, type LanguageModel, type LanguageModelUsage } from "ai";
+import { generateText, Output, type LanguageModel } from "ai";
+import { metered } from "example-llm";
 import { z } from "zod";
 import type { Failure } from "./sandbox.ts";
 
@@ -42,10 +43,10 @@ export async function makePlan(model: LanguageModel, brief: Brief, info: StepInf
     ...(brief.lessons.length === 0 ? [] : ["What went wrong so far, by approach and test:"]),
     ...brief.lessons.map(lessonText),
   ].join("\n");
-  const output = Output.object({ schema: plan });
-  const { output: made, usage, response } = await generateText({ model, prompt, output, ...once(info) });
-  note(info, response.modelId, usage);
-  return { approaches: tamed(made.approaches) };
+  const { output } = await metered(info, (settings) =>
+    generateText({ model, instructions, prompt, output: Output.object({ schema: plan }), ...settings }),
+  );
+  return { approaches: tamed(output.approaches) };
 }
 
 function lessonText({ approach, failures }: Lesson): string {
@@ -78,20 +79,8 @@ export async function implement(
     task,
     `Approach: ${approach?.name}: ${approach?.idea}`,
   ].join("\n");
-  const { text, usage, response } = await generateText({ model, prompt, ...once(info) });
-  note(info, response.modelId, usage);
+  const { text } = await metered(info, (settings) =>
+    generateText({ model, instructions, prompt, ...settings }),
+  );
   return (/```\w*\n([^]*?)```/.exec(text)?.[1] ?? text).trimEnd() + "\n";
-}
-
-/** The step does the retries, because its count survives a crash. */
-function once({ signal }: StepInfo): { instructions: string; maxRetries: 0; abortSignal: AbortSignal } {
-  return { instructions, maxRetries: 0, abortSignal: signal };
-}
-
-function note(
-  { meter }: StepInfo,
-  model: string,
-  { inputTokens = 0, outputTokens = 0 }: LanguageModelUsage,
-): void {
-  meter({ model, inputTokens, outputTokens });
 }

@@ -10,9 +10,9 @@ export interface Release {
 
 /** The bundled app's releases, oldest first. */
 export function readReleases(bundle: string): Release[] {
-  const files = readdirSync(join(bundle, "releases")).filter((file) => file.endsWith(".json"));
-  return files
-    .map((file) => JSON.parse(readFileSync(join(bundle, "releases", file), "utf8")) as Release)
+  const folder = join(bundle, "releases");
+  return readdirSync(folder)
+    .map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Release)
     .map(({ version, notes }) => ({ version, notes }))
     .toSorted((a, b) => a.version.localeCompare(b.version, "en", { numeric: true }));
 }

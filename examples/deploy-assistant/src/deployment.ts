@@ -3,30 +3,20 @@
  *
  *     site/staging/releases/1.1.0-k3vq...   what was deployed, one folder each
  *     site/staging/current                  a link to the live one
- *     site/staging/turn                     the run that is deploying now
+ *     site/staging/turn                     a link that names the run that is deploying now
  *
  * Each function here is the body of a step, so each may be interrupted anywhere and run again:
  *
- * D1. The live release is read in one step and changed in another. Reading after the change would find the
- *     change, and a rollback would go to the failed release.
+ * D1. The live release is read in one step and changed in another. Reading after the change would find the change, and
+ *     a rollback would go to the failed release.
  * D2. Folders and links appear complete, by a rename.
  * D3. One run at a time changes an environment; an abandoned turn is taken over after a while.
  */
 
-import { spawn, type ChildProcess } from "node:child_process";
-import {
-  cpSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { spawn } from "node:child_process";
+import { cpSync, lstatSync, mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
 export interface Health {
@@ -40,8 +30,6 @@ export type Deploys = Pick<Site, "takeTurn" | "giveTurn" | "live" | "copy" | "po
 
 /** Longer than any deployment takes. */
 const turnMs = 10 * 60_000;
-const startMs = 30_000;
-const looks = 3;
 
 export class Site {
   readonly #folder: string;
@@ -55,35 +43,27 @@ export class Site {
   /** True when this run may change the environment now. */
   takeTurn(environment: string, runId: string): boolean {
     const turn = this.#path(environment, "turn");
-    const aside = `${turn}.${process.pid}.${runId}`;
-    writeFileSync(aside, runId);
     try {
-      // A link is created atomically, and fails if one exists.
-      linkSync(aside, turn);
+      // A link is created atomically with its text, and fails if one exists.
+      symlinkSync(runId, turn);
       return true;
     } catch (error) {
-      if ((error as { code?: string }).code !== "EEXIST") throw error;
-      const holder = textOf(turn);
-      if (holder === null || holder.age > turnMs) rmSync(turn, { force: true });
-      return holder?.text === runId;
-    } finally {
-      rmSync(aside, { force: true });
+      if (codeOf(error) !== "EEXIST") throw error;
+      const since = lstatSync(turn, { throwIfNoEntry: false })?.mtimeMs;
+      const holder = linkIn(turn);
+      if (since !== undefined && Date.now() - since > turnMs) rmSync(turn, { force: true });
+      return holder === runId;
     }
   }
 
   giveTurn(environment: string, runId: string): void {
     const turn = this.#path(environment, "turn");
-    if (textOf(turn)?.text === runId) rmSync(turn, { force: true });
+    if (linkIn(turn) === runId) rmSync(turn, { force: true });
   }
 
   /** The name of the live folder. */
   live(environment: string): string | null {
-    try {
-      return basename(readlinkSync(this.#path(environment, "current")));
-    } catch (error) {
-      if ((error as { code?: string }).code === "ENOENT") return null;
-      throw error;
-    }
+    return linkIn(this.#path(environment, "current"));
   }
 
   /** Copies a release to its own folder; `key` distinguishes deployments of the same release. */
@@ -92,7 +72,6 @@ export class Site {
     const folder = this.#path(environment, "releases", name);
     const aside = `${folder}.${process.pid}`;
     rmSync(aside, { recursive: true, force: true });
-    mkdirSync(aside, { recursive: true });
     cpSync(join(this.#bundle, "server.mjs"), join(aside, "server.mjs"));
     cpSync(join(this.#bundle, "releases", `${version}.json`), join(aside, "release.json"));
     rmSync(folder, { recursive: true, force: true });
@@ -112,22 +91,19 @@ export class Site {
 
   /** Starts the live release, checks it over HTTP, and stops it. */
   async check(environment: string, version: string, signal: AbortSignal): Promise<Health> {
+    const soon = AbortSignal.any([signal, AbortSignal.timeout(30_000)]);
     const server = spawn(process.execPath, [this.#path(environment, "current", "server.mjs")], {
       env: { PATH: process.env["PATH"], PORT: "0", ENDS_WITH_INPUT: "1" },
       stdio: ["pipe", "pipe", "ignore"],
-      signal,
     });
-    // An abort kills it; the awaited call reports the error.
+    // Without it there is no output either.
     server.on("error", () => {});
     try {
-      const url = await addressOf(server, AbortSignal.any([signal, AbortSignal.timeout(startMs)]));
-      if (url === null) return { healthy: false, detail: "it did not start" };
-      let health: Health = { healthy: false, detail: "not asked" };
-      for (let look = 1; look <= looks && !health.healthy; look++) {
-        if (look > 1) await delay(100, undefined, { signal });
-        health = await ask(`${url}/health`, version, signal);
+      for await (const line of createInterface({ input: server.stdout, signal: soon })) {
+        const [, url] = /listening on (\S+)/.exec(line) ?? [];
+        if (url !== undefined) return await health(`${url}/health`, version, signal);
       }
-      return health;
+      return { healthy: false, detail: "it did not start" };
     } finally {
       server.kill("SIGKILL");
     }
@@ -145,38 +121,34 @@ export function versionOf(name: string | null): string | null {
   return name?.replace(/-[^-]*$/, "") ?? null;
 }
 
-function textOf(path: string): { text: string; age: number } | null {
+function linkIn(path: string): string | null {
   try {
-    return { text: readFileSync(path, "utf8"), age: Date.now() - statSync(path).mtimeMs };
+    return basename(readlinkSync(path));
   } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
 }
 
-/** The address that a server prints; `null` when it ends or prints none in time. */
-async function addressOf(server: ChildProcess, signal: AbortSignal): Promise<string | null> {
-  return new Promise((resolve) => {
-    let out = "";
-    server.stdout?.on("data", (chunk: Buffer) => {
-      out += chunk.toString();
-      const [, url] = /listening on (\S+)\n/.exec(out) ?? [];
-      if (url !== undefined) resolve(url);
-    });
-    server.once("close", () => resolve(null));
-    signal.addEventListener("abort", () => resolve(null), { once: true });
-  });
+function codeOf(error: unknown): unknown {
+  return (error as { readonly code?: unknown }).code;
 }
 
-async function ask(url: string, version: string, signal: AbortSignal): Promise<Health> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });
-    const reply = (await response.json()) as { version?: string; reason?: string };
-    const seen = `${response.status} from /health`;
-    if (!response.ok) return { healthy: false, detail: reply.reason ? `${seen}, ${reply.reason}` : seen };
-    return { healthy: reply.version === version, detail: `${seen}, version ${reply.version}` };
-  } catch (error) {
-    signal.throwIfAborted();
-    return { healthy: false, detail: `no answer from /health (${(error as Error).message})` };
+/** Asks up to three times, because a server that has just started may be slow. */
+async function health(url: string, version: string, signal: AbortSignal): Promise<Health> {
+  let found: Health = { healthy: false, detail: "not asked" };
+  for (let look = 1; look <= 3 && !found.healthy; look++) {
+    if (look > 1) await delay(100, undefined, { signal });
+    try {
+      const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });
+      const reply = (await response.json()) as { readonly version?: string; readonly reason?: string };
+      const what = response.ok ? `version ${reply.version}` : (reply.reason ?? "without a reason");
+      const detail = `${response.status} from /health, ${what}`;
+      found = { healthy: response.ok && reply.version === version, detail };
+    } catch (error) {
+      signal.throwIfAborted();
+      found = { healthy: false, detail: `no answer from /health (${(error as Error).message})` };
+    }
   }
+  return found;
 }

@@ -5,17 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { virtualWorld } from "@durable/testing";
 import { afterEach, describe, expect, test } from "vitest";
-import { nameIn } from "../src/email.ts";
-import { outboxMailer } from "../src/mailer.ts";
-import { listedPeople } from "../src/people.ts";
-import { decide } from "../src/reply.ts";
+import { nameIn } from "example-mail";
+import { outboxMailer } from "example-mail";
+import { decide } from "example-mail";
 import { closeDesks, type Desk, openDesk, own } from "./support/desk.ts";
 
 afterEach(closeDesks);
 
 const [ada, grace, mallory] = ["ada@example.com", "grace@example.com", "mallory@evil.example"];
 const request = "Please put 1.1.0 on preview-x.";
-const people = listedPeople([ada, "Bob@Example.com"], [grace, "alan@example.com"]);
+const people = { askers: [ada, "Bob@Example.com"], approvers: [grace, "alan@example.com"] };
 const ignored = { code: 202, status: "ignored" };
 const runs = async (desk: Desk): Promise<number> => (await desk.app.list()).runs.length;
 const live = (desk: Desk): string | null => desk.site.live("preview-x");
@@ -63,7 +62,7 @@ describe("with lists", () => {
     const { address, runId } = await before.ask(request);
     const later = openDesk({
       storage: before.storage,
-      people: listedPeople([ada], ["alan@example.com"]),
+      people: { askers: [ada], approvers: ["alan@example.com"] },
     });
     expect(await later.mail("approve", { from: grace, to: address })).toEqual(ignored);
     await later.mail("reject", { from: "alan@example.com", to: address });

@@ -110,7 +110,7 @@ describe("a conversation", () => {
 
 describe("two deployments to one place", () => {
   test("one waits for the other, and each is checked by itself", async () => {
-    const desk = openDesk({ parts: { pause: 20 } });
+    const desk = openDesk({ parts: { pause: 500 } });
     const asked = [];
     for (const version of ["1.0.0", "1.1.0", "2.0.0"])
       asked.push(await desk.ask(`Please put ${version} on staging.`));

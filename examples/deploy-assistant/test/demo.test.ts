@@ -12,7 +12,7 @@ test(
   "the demo plays two conversations and a kill -9, and says what came from the journal",
   { timeout: 300_000 },
   async () => {
-    const { code, out, err } = await new ServerProcess(place, {}, "src/demo-main.ts").ended;
+    const { code, out, err } = await new ServerProcess(place, {}, "src/demo.ts").ended;
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out.match(/POST \/webhook: .*/g)).toEqual(
       ["started", "resumed", "resumed", "duplicate", "ignored", "started", "resumed"].map(

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, lutimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -48,7 +48,7 @@ test("D3 a turn is one run's, again and again, until it is given back or left be
   site.giveTurn("staging", "run-a");
   expect(site.takeTurn("staging", "run-b")).toBe(true);
   const longAgo = new Date(Date.now() - 3_600_000);
-  utimesSync(join(folder, "staging", "turn"), longAgo, longAgo);
+  lutimesSync(join(folder, "staging", "turn"), longAgo, longAgo);
   expect(site.takeTurn("staging", "run-c")).toBe(false);
   expect(site.takeTurn("staging", "run-c")).toBe(true);
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { MemoryStorage } from "@durable/core";
 import { seeded } from "@durable/testing";
 import { afterEach, describe, expect, test } from "vitest";
-import { outboxMailer } from "../src/mailer.ts";
+import { outboxMailer } from "example-mail";
 import { closeDesks, type Desk, email, openDesk, own, type Posted } from "./support/desk.ts";
 import { forged } from "./support/fuzz.ts";
 
@@ -59,7 +59,7 @@ describe("answers", () => {
         code: 202,
         status: "ignored",
       });
-      const quoted = `approve\n> [deploy-assistant: ${tag || "-"}`;
+      const quoted = `approve\n> [reply-token: ${tag || "-"}`;
       // With more behind it, it is still there: a footer whose bracket was lost runs on.
       if (tag !== "" && !tag.startsWith(token))
         expect(await desk.mail(quoted), tag).toEqual({ code: 202, status: "ignored" });
@@ -181,7 +181,7 @@ test("H65 hostile message ids: each is a run of its own, none is a path", async 
   expect(posted.map(({ status }) => status)).toEqual(hostile.map(() => "started"));
   expect(new Set(posted.map(({ runId }) => runId)).size).toBe(hostile.length);
   for (const { runId = "" } of posted) {
-    expect(runId).toMatch(/^deploy-[0-9a-f]{32}$/);
+    expect(runId).toMatch(/^deploy-[0-9a-f]{40}$/);
     await desk.stops(runId);
   }
   expect(readdirSync(folder)).toEqual(["outbox"]);

@@ -9,7 +9,7 @@ import { afterEach, expect, inject, test } from "vitest";
 import { createAssistant } from "../src/assistant.ts";
 import { bundleFolder } from "../src/config.ts";
 import { Site, type Deploys } from "../src/deployment.ts";
-import { emailSchema } from "../src/email.ts";
+import { emailSchema } from "example-mail";
 import { scriptFor } from "../src/script.ts";
 import { email, releases } from "./support/desk.ts";
 

@@ -4,7 +4,7 @@ import { MemoryStorage } from "@durable/core";
 import { seeded, virtualWorld } from "@durable/testing";
 import { afterEach, describe, expect, test } from "vitest";
 import { closeDesks, type Desk, openDesk, type Posted } from "./support/desk.ts";
-import { manglings } from "./support/gateway.ts";
+import { manglings } from "example-mail/gateway";
 
 afterEach(closeDesks);
 
@@ -138,7 +138,7 @@ test("H31 after three rounds a reply goes to the wait that is live, whatever it 
       runId,
     });
   expect((await desk.stops(runId)).status).toBe("suspended");
-  const footers = [...tokens, live].map((token) => `> [deploy-assistant: ${token}]`).join("\n");
+  const footers = [...tokens, live].map((token) => `> [reply-token: ${token}]`).join("\n");
   expect(await desk.mail(`approve\n\n${footers}`)).toMatchObject({ status: "resumed", runId });
   const output = { status: "deployed", version: "1.1.0", environment: "preview-y" };
   expect(await desk.stops(runId)).toMatchObject({ output });
@@ -150,7 +150,7 @@ test("H33 two conversations: each reply goes to its own, also when the mails are
   const one = await desk.ask("Please put 1.0.0 on preview-one.");
   const two = await desk.ask("Please put 1.1.0 on preview-two.");
   // The address decides, whatever the text quotes.
-  const body = `reject\n\n> [deploy-assistant: ${one.token}]`;
+  const body = `reject\n\n> [reply-token: ${one.token}]`;
   expect(await desk.mail(body, { to: two.address })).toMatchObject({ status: "resumed", runId: two.runId });
   expect(await desk.mail("approve", { to: one.address })).toMatchObject({
     status: "resumed",
@@ -164,7 +164,7 @@ describe("H33 a token that went through a mail gateway", () => {
   test.each(Object.keys(manglings))("%s", async (name) => {
     const desk = openDesk();
     const { runId, token } = await desk.ask(request);
-    const quoted = manglings[name]!(`Hello,\n\n-- \n[deploy-assistant: ${token}]\n`, seeded(5));
+    const quoted = manglings[name]!(`Hello,\n\n-- \n[reply-token: ${token}]\n`, seeded(5));
     const reply = `reject\n\nOn Sunday, Deploy assistant wrote:\n${quoted}`;
     expect(await desk.mail(reply)).toEqual({ code: 202, status: "resumed", runId });
     expect(await desk.stops(runId)).toMatchObject({ output: { status: "rejected" } });

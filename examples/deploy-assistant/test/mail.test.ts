@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { seeded } from "@durable/testing";
 import PostalMime, { type Email as Parsed } from "postal-mime";
 import { afterEach, describe, expect, inject, test } from "vitest";
-import { outboxMailer, smtpMailer, type Message } from "../src/mailer.ts";
+import { outboxMailer, smtpMailer, type Message } from "example-mail";
 import { closeDesks, openDesk, own } from "./support/desk.ts";
 import { openMailServer, type MailServer } from "./support/mail-server.ts";
 
@@ -62,7 +62,7 @@ describe("an outbox of files", () => {
       inReplyTo: "<2@example.com>",
       references: "<1@example.com> <2@example.com>",
       date: "2026-11-15T09:00:01.000Z",
-      text: `${message.text}\n\n-- \n[deploy-assistant: ${token}]\n`,
+      text: `${message.text}\n\n-- \n[reply-token: ${token}]\n`,
     });
     expect(sent.messageId).toBe(parsed.messageId);
     // An address has 64 octets before the @.
@@ -119,7 +119,7 @@ describe("an outbox of files", () => {
         undefined,
       ]);
       expect(parsed.replyTo?.[0]).toMatchObject({ address: `deploy+${token}@localhost` });
-      expect(parsed.text).toContain(`[deploy-assistant: ${token}]`);
+      expect(parsed.text).toContain(`[reply-token: ${token}]`);
       expect(parsed.text?.replaceAll("\n", "") + (parsed.subject ?? "")).not.toMatch(/\p{Cc}/u);
       expect(parsed.subject?.length ?? 0).toBeLessThanOrEqual(200);
     }

@@ -8,12 +8,12 @@ import { propose, type Proposal } from "../src/plan.ts";
 import { scriptFor } from "../src/script.ts";
 import { releases } from "./support/desk.ts";
 
-const { signal } = new AbortController();
+const info = { signal: new AbortController().signal, meter: () => {} };
 
 /** What a model's answer becomes. */
 function proposed(answer: unknown): Promise<Proposal> {
   const model = kitModel([JSON.stringify(answer)]);
-  return propose({ model, releases, messages: [{ role: "user", content: "x" }], signal });
+  return propose({ model, releases, messages: [{ role: "user", content: "x" }] }, info);
 }
 
 const answer = { message: "I would.", version: "1.1.0", environment: "staging", risks: ["rain"] };
@@ -65,7 +65,7 @@ describe("the offline model", () => {
             { role: "user", content },
           ],
     );
-    return propose({ model: scriptedModel(scriptFor(releases), { pace: 0 }), releases, messages, signal });
+    return propose({ model: scriptedModel(scriptFor(releases), { pace: 0 }), releases, messages }, info);
   };
 
   test.each([

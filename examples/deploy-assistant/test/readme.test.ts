@@ -1,18 +1,12 @@
 /** What the README says is what happens: its code is the code, its curl lines are run as they stand. */
 
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { promisify } from "node:util";
 import { killDemos } from "example-llm/process";
-import { codeInReadme } from "example-llm/readme";
+import { codeInReadme, runScript, scriptsInReadme } from "example-llm/readme";
 import { afterEach, expect, inject, test } from "vitest";
 import type { Posted } from "./support/desk.ts";
 import { Place, ServerProcess } from "./support/server-process.ts";
 
-const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-const [start = "", address = "", reply = ""] = [...readme.matchAll(/```sh\n([^]*?)```/g)].map(
-  ([, block]) => block,
-);
+const [start = "", address = "", reply = ""] = scriptsInReadme("deploy-assistant");
 
 /** Several processes start one after the other. */
 const slow = { timeout: 300_000 };
@@ -24,12 +18,9 @@ afterEach(async () => {
 });
 
 /** Runs a script of the page, with the port and folder of the test. */
-async function shell(script: string, { place, url }: { place: Place; url: string }): Promise<string> {
-  const text = script
-    .replaceAll("localhost:8000", new URL(url).host)
-    .replaceAll("examples/deploy-assistant/.durable", place.folder);
-  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", text]);
-  return stdout;
+function shell(script: string, { place, url }: { place: Place; url: string }): Promise<string> {
+  const texts = { "localhost:8000": new URL(url).host, "examples/deploy-assistant/.durable": place.folder };
+  return runScript(script, texts);
 }
 
 const open = (): Place => {

@@ -6,6 +6,9 @@
 import type { LanguageModel } from "ai";
 import { scriptedModel, type Script } from "./scripted.ts";
 
+/** A model that can be wrapped: no name of one. */
+export type Model = Exclude<LanguageModel, string>;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An invalid choice; its message is one line that says what to do. */
@@ -20,7 +23,7 @@ export class ModelChoiceError extends Error {
 }
 
 export interface Choice {
-  readonly model: LanguageModel;
+  readonly model: Model;
   /** The choice and its reason, in one line. */
   readonly line: string;
 }
@@ -47,7 +50,7 @@ interface Provider {
   readonly baseURL: string;
   /** The default model; `null` if only the user can know it. */
   readonly model: string | null;
-  load(asked: Asked): Promise<LanguageModel>;
+  load(asked: Asked): Promise<Model>;
 }
 
 /** In the order in which keys are looked for. */
@@ -138,12 +141,9 @@ async function load(
 }
 
 /** The same model, which can be named and not called. */
-function withoutKey(model: LanguageModel, missing: ModelChoiceError): LanguageModel {
+function withoutKey(model: Model, missing: ModelChoiceError): Model {
   const refuse = (): Promise<never> => Promise.reject(missing);
-  return Object.assign(Object.create(model as object) as Exclude<LanguageModel, string>, {
-    doGenerate: refuse,
-    doStream: refuse,
-  });
+  return Object.assign(Object.create(model) as Model, { doGenerate: refuse, doStream: refuse });
 }
 
 function listed(names: readonly string[]): string {

@@ -11,7 +11,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import type { Environment } from "./choose.ts";
-import { bundleWorker, examples } from "./emulator-bundle.ts";
+import { portIn } from "./settings.ts";
+import { bundleWorker } from "./emulator-bundle.ts";
 
 export interface EmulatorOptions {
   /** The folder of the example, with its wrangler.jsonc. */
@@ -31,11 +32,11 @@ const program = fileURLToPath(new URL("emulator-main.ts", import.meta.url));
 
 /**
  * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its
- * folder has the id of its process group: `kill -9 -- -$(cat pid)`.
+ * folder has the id of its process group: `kill -9 -- -$(cat pid)`. Returns the exit code.
  */
-export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
-  const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
-  const given: EmulatorOptions = { ...options, folder, port: Number(process.env["PORT"] || 8787) };
+export async function dev(options: Omit<EmulatorOptions, "folder" | "port">): Promise<number> {
+  const folder = join(process.env["DURABLE_DIR"] ?? ".durable", "dev");
+  const given: EmulatorOptions = { ...options, folder, port: portIn(process.env, 8787) };
   console.log(
     `To deploy: cd examples/${options.example} && npm run build --prefix ../.. && npx wrangler@4 deploy --minify (see its README)`,
   );
@@ -45,7 +46,8 @@ export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
   });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "pid"), String(child.pid));
-  child.once("exit", (code, signal) => process.exit(signal === null ? (code ?? 0) : 137));
+  const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+  return signal === null ? (code ?? 0) : 137;
 }
 
 export interface Answer {

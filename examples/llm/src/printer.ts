@@ -3,7 +3,7 @@
  * result.
  */
 
-import type { Context } from "@durable/core";
+import { DurableError, type Context } from "@durable/core";
 import type { Entry } from "@durable/core/types";
 import { headText, rowText, runningText, type Row } from "./row.ts";
 import type { Terminal } from "./terminal.ts";
@@ -24,7 +24,7 @@ type AttemptEntry = Extract<Entry, { kind: "step.completed" | "step.failed" | "a
 type Timing = Pick<Row, "ms" | "attempt">;
 
 export class RunPrinter {
-  /** Keys of settled steps, by the source of their outcome. */
+  /** Keys of settled steps, by the source of their outcome; without those that failed here. */
   readonly settled = { ran: new Set<string>(), journal: new Set<string>() };
   readonly #out: Terminal;
   readonly #options: PrinterOptions;
@@ -60,10 +60,14 @@ export class RunPrinter {
         this.#running.add(key);
         this.#showRunning();
       },
-      ended: ({ key, attempt, ms, error }) => {
+      ended: ({ key, attempt, ms, error, signal }) => {
         this.#running.delete(key);
         this.#here.set(key, { ms, attempt });
-        if (error !== null) this.#show({ from: "failed", key, ms, attempt, what: messageOf(error.value) });
+        if (error === null) return;
+        // The error of a step that was cancelled is that of another one.
+        if (signal.aborted && !DurableError.is(signal.reason, "step-timeout"))
+          this.#show({ from: "stopped", key, ms, attempt, what: "" });
+        else this.#show({ from: "failed", key, ms, attempt, what: messageOf(error.value) });
       },
       settled: (step) => this.#settle(step),
     };
@@ -83,7 +87,8 @@ export class RunPrinter {
 
   #settle({ key, ran, outcome }: Settlement): void {
     const from = ran ? "ran" : "journal";
-    this.settled[from].add(key);
+    // A step that failed here is not counted as one that ran.
+    if (outcome.ok || !ran) this.settled[from].add(key);
     if (!ran) this.#showFailures(key);
     const end = this.#known.get(key)?.at(-1);
     const timing = ran ? this.#here.get(key) : end && timingOf(end);

@@ -1,4 +1,4 @@
-/** For tests: a demo as a user starts it, in its own process and its own folder. */
+/** For tests and demos: a command as a user starts it, in its own process and its own folder. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -81,6 +81,7 @@ export class DemoProcess {
   readonly #process: ChildProcess;
   #out = "";
   #over = false;
+  #read = 0;
   #wake: () => void = () => {};
 
   constructor(place: DemoPlace, { file = "src/main.ts", args = [], env = {} }: DemoOptions = {}) {
@@ -93,9 +94,10 @@ export class DemoProcess {
         DURABLE_DIR: place.folder,
         DEMO_EFFECTS: place.effectsPath,
         DEMO_PACE: "0.05",
+        ENDS_WITH_INPUT: "1",
         ...env,
       },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
     });
     this.#process = child;
     living.add(child);
@@ -118,6 +120,17 @@ export class DemoProcess {
   /** Settles when this text was printed, or when the process ends: true if it was printed. */
   async printed(text: string): Promise<boolean> {
     return (await this.until((out) => (out.includes(text) ? text : null))) !== null;
+  }
+
+  /** Reads on, up to the first line that fits; throws when the process ends before. */
+  async readTo(fits: RegExp, hear: (line: string) => void): Promise<string> {
+    for (;;) {
+      const line = await this.until((out) => out.split("\n").slice(0, -1)[this.#read] ?? null);
+      if (line === null) throw new Error((await this.ended).err);
+      this.#read += 1;
+      hear(line);
+      if (fits.test(line)) return line;
+    }
   }
 
   /** The result of `found` on the output, as soon as there is one; `null` if the process ends without. */

@@ -1,17 +1,33 @@
-/** For tests: checks that the code in a README is in the sources. */
+/** For tests: the code of a README is in the sources, and its commands do what it says. */
 
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+
+function read(example: string, path = "README.md"): string {
+  return readFileSync(new URL(`../../${example}/${path}`, import.meta.url), "utf8");
+}
 
 /**
  * The first TypeScript block in the README of an example, and one of its source files; both without
  * indentation.
  */
 export function codeInReadme(example: string, file: string): { block: string; source: string } {
-  const read = (path: string): string =>
-    readFileSync(new URL(`../../${example}/${path}`, import.meta.url), "utf8");
-  const [, block] = /```ts\n([^]*?)```/.exec(read("README.md")) ?? [];
+  const [, block] = /```ts\n([^]*?)```/.exec(read(example)) ?? [];
   if (block === undefined) throw new Error(`The README of ${example} has no TypeScript block.`);
-  return { block: flat(block), source: flat(read(`src/${file}`)) };
+  return { block: flat(block), source: flat(read(example, `src/${file}`)) };
+}
+
+/** The shell scripts in the README of an example. */
+export function scriptsInReadme(example: string): string[] {
+  return [...read(example).matchAll(/```sh\n([^]*?)```/g)].map(([, script = ""]) => script);
+}
+
+/** Runs a script, with other texts in place of those of the page, such as the port. Returns what it prints. */
+export async function runScript(script: string, texts: Readonly<Record<string, string>>): Promise<string> {
+  const text = Object.entries(texts).reduce((all, [from, to]) => all.replaceAll(from, to), script);
+  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", text]);
+  return stdout;
 }
 
 const flat = (text: string): string =>

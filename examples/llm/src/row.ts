@@ -3,15 +3,20 @@
 import { cut, type Style, type Terminal } from "./terminal.ts";
 
 export interface Row {
-  /** `failed` is an attempt that failed in this process; one that failed earlier is from the journal. */
-  readonly from: "ran" | "journal" | "failed";
+  /** `failed` and `stopped` (cancelled) are attempts in this process; one that failed earlier is from the journal. */
+  readonly from: "ran" | "journal" | "failed" | "stopped";
   readonly key: string;
   readonly ms: number | null;
   readonly attempt: number | null;
   readonly what: string;
 }
 
-const styles: Readonly<Record<Row["from"], Style>> = { ran: "green", journal: "cyan", failed: "red" };
+const styles: Readonly<Record<Row["from"], Style>> = {
+  ran: "green",
+  journal: "cyan",
+  failed: "red",
+  stopped: "yellow",
+};
 
 /** Width of the first column, including the indent. */
 const lead = 10;

@@ -10,3 +10,9 @@ export function isForUsers(error: unknown): error is Error {
     error instanceof TypeError && String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS")
   );
 }
+
+/** True when a server cannot listen where it was told to. */
+export function isPortProblem(error: unknown): error is Error {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND"].includes(String(code));
+}

@@ -6,7 +6,7 @@
  * W2. A watcher only listens: results, order and errors are the context's own.
  */
 
-import type { Branch, Context, StepInfo } from "@durable/core";
+import { durable, type Branch, type Context, type StepInfo, type Workflow } from "@durable/core";
 import type { MapOptions } from "@durable/core/types";
 
 /** One call of a step's body. */
@@ -29,7 +29,11 @@ export interface Settlement {
 export interface Watcher {
   began?(attempt: Attempt): void;
   ended?(
-    attempt: Attempt & { readonly ms: number; readonly error: { readonly value: unknown } | null },
+    attempt: Attempt & {
+      readonly ms: number;
+      readonly error: { readonly value: unknown } | null;
+      readonly signal: AbortSignal;
+    },
   ): void;
   settled?(step: Settlement): void;
 }
@@ -38,6 +42,18 @@ type Work = (info: StepInfo) => unknown;
 type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 type Call = (...args: readonly unknown[]) => unknown;
+
+/** The same workflow, with a context that is watched: its own code knows nothing of it. */
+export function watching<Input, Output>(
+  { name, definition: { body, defaults, tags } }: Workflow<Input, Output>,
+  watch: (ctx: Context, input: Input) => Context,
+): Workflow<Input, Output> {
+  const call = body as (ctx: Context, input: Input) => Output;
+  return durable(name, (ctx, input: Input) => call(watch(ctx, input), input), {
+    ...defaults,
+    ...(tags !== undefined && { tags }),
+  });
+}
 
 /** The same context with watchers, which also see the branches it opens. */
 export function watched(ctx: Context, watchers: readonly Watcher[], path = ""): Context {
@@ -102,11 +118,12 @@ async function attempt(
   info: StepInfo,
   watchers: readonly Watcher[],
 ): Promise<unknown> {
-  const { attempt, idempotencyKey } = info;
+  const { attempt, idempotencyKey, signal } = info;
   const about = { key, attempt, idempotencyKey };
   const startedAt = performance.now();
   const ended = (error: { value: unknown } | null): void => {
-    for (const watcher of watchers) watcher.ended?.({ ...about, ms: performance.now() - startedAt, error });
+    for (const watcher of watchers)
+      watcher.ended?.({ ...about, ms: performance.now() - startedAt, error, signal });
   };
   for (const watcher of watchers) watcher.began?.(about);
   try {

@@ -8,8 +8,7 @@ import { chooseModel, ModelChoiceError, type Environment } from "../src/index.ts
 
 const options = { script: () => ({ text: "said by the script" }), pace: 0 };
 const choose = (env: Environment) => chooseModel(env, options);
-const idOf = ({ model }: Awaited<ReturnType<typeof choose>>): string =>
-  typeof model === "string" ? model : `${model.provider} ${model.modelId}`;
+const idOf = ({ model }: Awaited<ReturnType<typeof choose>>): string => `${model.provider} ${model.modelId}`;
 
 describe("which provider", () => {
   test("without a key it is the script, and the line says so", async () => {

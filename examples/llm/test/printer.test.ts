@@ -52,6 +52,30 @@ async function printedLives(): Promise<string[]> {
 }
 
 describe("steps on the screen", () => {
+  test("a step that was only cancelled is not shown as failed, and only what has ended well is counted", async () => {
+    const out = screen();
+    const printer = new RunPrinter(terminal(out, {}));
+    const begun = Promise.withResolvers<void>();
+    const flow = durable(
+      "branches",
+      (context) =>
+        printer.watch(context).parallel({
+          left: async (c) => {
+            await c.step("look", () => "found");
+            await c.step("refused", () => begun.promise.then(() => Promise.reject(new Error("401"))));
+          },
+          right: (c) => c.step("long", ({ signal }) => (begun.resolve(), wait(60_000, signal))),
+        }),
+      { storage: new MemoryStorage(), retry: false },
+    );
+    const outcome = await flow.run(undefined, { id: "r" });
+    expect(outcome.status).toBe("failed");
+    const rows = untimed(out.text).replaceAll(/ {2,}/g, "  ");
+    expect(rows).toContain("failed  parallel[left]/refused  0.00 s  401\n");
+    expect(rows).toContain("stopped  parallel[right]/long  0.00 s\n");
+    expect([...printer.settled.ran]).toEqual(["parallel[left]/look"]);
+  });
+
   test("what ran here, what failed here, and what came from the journal", async () => {
     const [first, second, third] = await printedLives();
     expect(first).toBe(

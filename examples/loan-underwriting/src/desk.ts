@@ -23,12 +23,13 @@ import {
   exitCodeOf,
   forget,
   paceOf,
-  RunPrinter,
+  type RunPrinter,
+  watching,
   type Environment,
   type Terminal,
 } from "example-llm";
-import { effectsFile } from "example-llm/effects";
-import { describe } from "./describe.ts";
+import { commandFor, printerOf, showFacts, showHeading, stateOf } from "example-llm/show-run";
+import { describe, money } from "./describe.ts";
 import { createLoan, policies, type Application, type Case, type Decision } from "./loan.ts";
 import { answerOf, type Said } from "./reviews.ts";
 import { script } from "./script.ts";
@@ -73,15 +74,14 @@ export class Desk {
     this.#out = out;
     this.#model = line;
     this.#prices = pricesOf(env);
-    const effects = env["DEMO_EFFECTS"];
     const asked = { began: ({ key }: { key: string }) => void (asking.test(key) && this.#asked.push(key)) };
-    this.#printer = new RunPrinter(out, {
+    this.#printer = printerOf(out, {
       describe,
       width: show.keyWidth,
-      watchers: [asked, ...(effects ? [effectsFile(effects)] : [])],
+      watchers: [asked],
     });
-    this.loan = createLoan({ model, watch: (ctx) => this.#printer.watch(ctx) });
-    this.#quiet = createLoan({ model });
+    this.#quiet = createLoan(model);
+    this.loan = watching(this.#quiet, (ctx) => this.#printer.watch(ctx));
     this.#app = createApp({ workflows: [this.loan] });
   }
 
@@ -92,9 +92,11 @@ export class Desk {
     const before = await entriesOf(run);
     const { applicant, property, amount } = application;
     this.#out.line();
-    show.fact(this.#out, "application", `${applicant}, ${property}, ${amount.toLocaleString("en-US")}`);
-    show.fact(this.#out, "model", this.#model);
-    show.fact(this.#out, "run", `${id} (${show.stateOf(before)})`);
+    showFacts(this.#out, {
+      application: `${applicant}, ${property}, ${money(amount)}`,
+      model: this.#model,
+      run: `${id} (${stateOf(before)})`,
+    });
     this.#out.line();
     this.#printer.known(before);
     this.#printer.head();
@@ -109,7 +111,7 @@ export class Desk {
     for (const { runId, point } of open) show.showReview(this.#out, runId, point);
     this.#out.line(
       open.length === 0
-        ? `No review is open. Start with: ${show.commandFor("apply")}`
+        ? `No review is open. Start with: ${commandFor(show.example, "apply")}`
         : `${open.length} open`,
     );
     return 0;
@@ -136,19 +138,19 @@ export class Desk {
   /** Shows what a fork would do, makes it, and shows what it did. */
   async fork(which: string | undefined, id: string): Promise<number> {
     if (which !== "decision" && which !== "credit")
-      throw new RangeError(`Say which fork: ${show.commandFor("fork", "decision")}, or credit.`);
+      throw new RangeError(`Say which fork: ${commandFor(show.example, "fork", "decision")}, or credit.`);
     const parent = this.loan.get(id);
     const options = { ...forks[which], id: `${id}-${which}` };
     const prices = await this.#pricesFor(parent);
-    show.title(this.#out, `Plan: what a fork from "${options.from}" would do`);
+    showHeading(this.#out, `Plan: what a fork from "${options.from}" would do`);
     show.showPlan(this.#out, await this.#quiet.get(id).plan({ ...options, prices }), this.#prices);
 
     const before = await entriesOf(this.loan.get(options.id));
     this.#printer.known(before.length === 0 ? await parent.entries() : before);
-    show.title(this.#out, `Fork ${options.id} (${show.stateOf(before)}): what it does`);
+    showHeading(this.#out, `Fork ${options.id} (${stateOf(before)}): what it does`);
     this.#printer.head();
     const run = await fork(parent, options);
-    const recorded = show.stateOf(before) === "finished";
+    const recorded = stateOf(before) === "finished";
     const outcome = { ...(await stopped(run)), recorded };
     if (recorded) this.#printer.recorded();
     const code = await this.#close(outcome);
@@ -172,8 +174,8 @@ export class Desk {
     const { settled } = this.#printer;
     const id = outcome.runId.replace(/-(?:decision|credit)$/, "");
     const named = id === usualId ? [] : ["--id", id];
-    const again = show.commandFor("apply", ...named);
-    const fresh = show.commandFor("apply", ...named, "--fresh");
+    const again = commandFor(show.example, "apply", ...named);
+    const fresh = commandFor(show.example, "apply", ...named, "--fresh");
     this.#out.line(closingLine(outcome, { settled, again, fresh }));
     const upstream = this.#asked.filter((key) => key !== "decide").length;
     this.#out.line(
@@ -196,7 +198,7 @@ export class Desk {
     const entries = await run.entries();
     const parent = lineage(entries)?.parent ?? null;
     if (parent === null || !entries.some(({ kind }) => kind === "run.completed")) return;
-    show.title(this.#out, `Diff: ${parent} and its fork ${run.id}`);
+    showHeading(this.#out, `Diff: ${parent} and its fork ${run.id}`);
     show.showDiff(this.#out, diff(await this.loan.get(parent).entries(), entries));
   }
 

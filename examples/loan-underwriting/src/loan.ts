@@ -7,7 +7,7 @@
  * U3. Only `decide` uses the policy, so a fork of the decision may change it.
  */
 
-import { durable, parallel, type Context, type StepInfo, type Workflow } from "@durable/core";
+import { durable, parallel, type StepInfo, type Workflow } from "@durable/core";
 import type { LanguageModel } from "ai";
 import { z } from "zod";
 import { ask } from "./ask.ts";
@@ -47,15 +47,8 @@ export interface Decision {
   readonly letter: string;
 }
 
-export interface LoanParts {
-  readonly model: LanguageModel;
-  /** Adds watchers to the steps. */
-  readonly watch?: (ctx: Context) => Context;
-}
-
-export function createLoan({ model, watch = (ctx) => ctx }: LoanParts): Workflow<Case, Decision> {
-  return durable("loan-underwriting", async (context, { application, policy }: Case) => {
-    const ctx = watch(context);
+export function createLoan(model: LanguageModel): Workflow<Case, Decision> {
+  return durable("loan-underwriting", async (ctx, { application, policy }: Case) => {
     const reviewed = await parallel(ctx, {
       credit: async (c) => {
         const report = await c.step("pull", () => bureau(application.applicant));

@@ -1,27 +1,15 @@
 /** What the commands print around the steps of a run: heads, reviews, plans of forks, and their results. */
 
 import type { SuspendPoint } from "@durable/core";
-import type { Entry } from "@durable/core/types";
 import type { CallDiff, Diff, ForkPlan, Given, PlannedCall, Spend } from "@durable/core/inspect";
-import { wrapped, type Terminal } from "example-llm";
+import type { Style, Terminal } from "example-llm";
+import { commandFor, showText } from "example-llm/show-run";
 import { decided, describe, money } from "./describe.ts";
 import type { Decision } from "./loan.ts";
 
-/** The longest line of text, however wide the screen is. */
-const readable = 100;
+export const example = "loan-underwriting";
 /** The longest key: `parallel[appraisal]/review`. */
 export const keyWidth = 26;
-
-type Style = Parameters<Terminal["paint"]>[0];
-
-export function title(out: Terminal, text: string): void {
-  out.line();
-  out.line(out.paint("bold", text));
-}
-
-export function fact(out: Terminal, name: string, text: string): void {
-  out.line(`${out.paint("bold", name.padEnd(12))}${text}`);
-}
 
 /** One row of a list, aligned with the table of steps. */
 function row(out: Terminal, [style, word]: readonly [Style, string], key: string, what: string): void {
@@ -36,15 +24,7 @@ export function showReview(out: Terminal, runId: string, point: SuspendPoint): v
     note.limit === undefined ? `worth ${money(note.value ?? 0)}` : `up to ${money(note.limit)}`;
   row(out, ["yellow", "open"], point.key, `${proposed}: ${note.summary}`);
   row(out, ["dim", ""], `of run ${runId}, answered by`, "");
-  row(out, ["dim", ""], `  ${commandFor("review", point.token, "approve")}`, "");
-}
-
-export function commandFor(script: string, ...args: readonly string[]): string {
-  const shown = args.map((arg) => (/^[\w<>=-]+$/.test(arg) ? arg : JSON.stringify(arg)));
-  return [
-    `npm run ${script} -w example-loan-underwriting`,
-    ...(args.length === 0 ? [] : ["--", ...shown]),
-  ].join(" ");
+  row(out, ["dim", ""], `  ${commandFor(example, "review", point.token, "approve")}`, "");
 }
 
 const planned: Readonly<Record<PlannedCall["what"], Style>> = {
@@ -100,11 +80,5 @@ function given(key: string, what: Given | null): string {
 export function showDecision(out: Terminal, decision: Decision): void {
   out.line();
   out.line(`  ${out.paint("bold", decided(decision))}`);
-  for (const line of wrapped(decision.letter, Math.min(out.width, readable), "  ")) out.line(line);
-}
-
-/** The state of the run before this command, in one word. */
-export function stateOf(before: readonly Entry[]): string {
-  if (before.length === 0) return "new";
-  return before.some(({ kind }) => kind === "run.completed") ? "finished" : "continued";
+  showText(out, decision.letter);
 }

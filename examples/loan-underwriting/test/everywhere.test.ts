@@ -7,7 +7,7 @@ import { createLoan, policies } from "../src/loan.ts";
 import { script } from "../src/script.ts";
 
 test("H10 one decision, whatever happens; and a crash costs one call per branch at most", async () => {
-  const loan = createLoan({ model: scriptedModel(script, { pace: 0 }) });
+  const loan = createLoan(scriptedModel(script, { pace: 0 }));
   const report = await crashEverywhere(loan, {
     input: {
       application: { applicant: "applicant 4711", property: "14 Mill Lane", amount: 248_000 },

@@ -1,6 +1,6 @@
 import { fork, MemoryStorage, type ForkOptions, type Run, type Workflow } from "@durable/core";
 import { diff } from "@durable/core/inspect";
-import { scriptedModel, type Watcher, watched, type Script } from "example-llm";
+import { scriptedModel, type Watcher, watched, watching, type Script } from "example-llm";
 import { describe, expect, test } from "vitest";
 import { forks } from "../src/desk.ts";
 import { createLoan, policies, type Case, type Decision } from "../src/loan.ts";
@@ -28,7 +28,7 @@ function bank(says: Script = script): Bank {
     },
     { pace: 0 },
   );
-  const loan = createLoan({ model, watch: (ctx) => watched(ctx, [heard]) });
+  const loan = watching(createLoan(model), (ctx) => watched(ctx, [heard]));
   // Cold: every answer finds the journal and nothing else.
   const options = { storage: new MemoryStorage(), secret: "a secret for tests, of no worth at all", warm: 0 };
   return { loan: loan.with(options), calls, ran };

@@ -23,7 +23,6 @@ export async function demo(out: Terminal, options: DemoOptions): Promise<number>
     pace: paceOf(env["DEMO_PACE"]),
     keyLater: true,
   });
-  if (typeof model === "string") throw new TypeError("a model given by name cannot be wrapped");
   const id = options.stream ? "vercel-ai-sdk-stream" : "vercel-ai-sdk";
   if (options.fresh) await forget(createApp({ workflows: [] }), id);
   out.line(`model    ${line}`);

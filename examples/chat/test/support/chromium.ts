@@ -39,17 +39,28 @@ export function openBrowser(): Promise<Browser> {
 export async function openUser(browser: Browser): Promise<BrowserContext> {
   // Without animations, which cost more here than everything else.
   const context = await browser.newContext({
-    viewport: { width: 900, height: 760 },
+    viewport: wide,
     reducedMotion: "reduce",
   });
   context.setDefaultTimeout(patienceMs);
   return context;
 }
 
-/** For people who look: `SCREENSHOTS=<folder>` keeps pictures of what the tests saw. */
+const wide = { width: 900, height: 760 };
+const narrow = { width: 390, height: 760 };
+
+/** For people who look: `SCREENSHOTS=<folder>` keeps pictures of what the tests saw, light, dark and narrow. */
 export async function picture(page: Page, name: string): Promise<void> {
   const folder = process.env["SCREENSHOTS"];
   if (folder === undefined || folder === "") return;
   mkdirSync(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`) });
+  const take = (look: string): Promise<unknown> =>
+    page.screenshot({ path: join(folder, `${name}${look}.png`) });
+  await take("");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await take("-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize(narrow);
+  await take("-narrow");
+  await page.setViewportSize(wide);
 }

@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createApp } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
 import { DemoProcess } from "example-llm/process";
 
 export class Site {
@@ -53,6 +55,18 @@ export class Site {
     return existsSync(outbox)
       ? readdirSync(outbox).map((name) => readFileSync(join(outbox, name), "utf8"))
       : [];
+  }
+
+  /** The scores that runs have. */
+  async scores(): Promise<unknown[]> {
+    const storage = new SqliteStorage(join(this.folder, "journal.db"));
+    const app = createApp({ storage, workflows: [], bind: false });
+    try {
+      return (await app.list()).runs.flatMap(({ scores }) => (scores === undefined ? [] : [scores]));
+    } finally {
+      await app.close();
+      await storage.close();
+    }
   }
 
   /** Calls of the tool, repeated ones included. */

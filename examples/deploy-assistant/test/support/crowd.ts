@@ -12,7 +12,7 @@ import type { Entry } from "@durable/core/types";
 import { seeded, type Random } from "@durable/testing";
 import PostalMime from "postal-mime";
 import type { Ending } from "../../src/assistant.ts";
-import type { Sent } from "../../src/mailer.ts";
+import type { Sent } from "example-mail";
 import { Fleet } from "./fleet.ts";
 import { openMailServer } from "./mail-server.ts";
 import { Person } from "./person.ts";

@@ -10,13 +10,13 @@ import { createAssistant, type AssistantParts, type Ending } from "../../src/ass
 import { readReleases } from "../../src/catalogue.ts";
 import { bundleFolder } from "../../src/config.ts";
 import { Site } from "../../src/deployment.ts";
-import type { Mailer, Message, Sent } from "../../src/mailer.ts";
+import type { Mailer, Message, Sent } from "example-mail";
 import type { People } from "../../src/people.ts";
 import { scriptFor } from "../../src/script.ts";
 import { createWebhook } from "../../src/webhook.ts";
 
 export const releases = readReleases(bundleFolder);
-export const own = { mailbox: "deploy", domain: "localhost" };
+export const own = { name: "Deploy assistant", mailbox: "deploy", domain: "localhost" };
 
 export interface Given {
   readonly parts?: Partial<AssistantParts>;

@@ -24,7 +24,7 @@ const strange: readonly unknown[] = [
   "../../../etc/passwd",
   "deploy+@localhost",
   "<deploy+x@localhost>",
-  "[deploy-assistant: x]",
+  "[reply-token: x]",
   "&#1114112;&#x110000;&#99999999;",
   "__proto__",
   [],
@@ -87,7 +87,7 @@ function textOf(random: Random, tokens: readonly string[]): string {
   };
   const mail = event["email"] as Record<string, unknown>;
   if (random.chance(0.5)) mail["to"] = `deploy+${forged(random, tokens)}@localhost`;
-  if (random.chance(0.3)) mail["body"] = `approve\n> [deploy-assistant: ${forged(random, tokens)}]`;
+  if (random.chance(0.3)) mail["body"] = `approve\n> [reply-token: ${forged(random, tokens)}]`;
   if (random.chance(0.2)) mail["references"] = [`<k.${forged(random, tokens)}@localhost>`];
   for (let changes = random.between(0, 3); changes > 0; changes--) {
     const target = random.chance(0.2) ? event : mail;

@@ -2,7 +2,7 @@ import { seeded } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { emailSchema, type Email } from "../src/email.ts";
 import { sourcesIn } from "../src/inbound.ts";
-import { mangled, manglings } from "./support/gateway.ts";
+import { mangled, manglings } from "../src/gateway.ts";
 
 const token = "a7q2".repeat(13) + "xyz";
 const other = "b3c4".repeat(13) + "klm";
@@ -61,7 +61,7 @@ test("the thread headers, the nearest mail first", () => {
 });
 
 describe("H33 the footer survives what gateways do to a text", () => {
-  const original = `Hello Ada,\n\nI would put 1.1.0 on staging.\n\n-- \n[deploy-assistant: ${token}]\n`;
+  const original = `Hello Ada,\n\nI would put 1.1.0 on staging.\n\n-- \n[reply-token: ${token}]\n`;
 
   test.each(Object.entries(manglings))("%s", (_name, mangle) => {
     const body = `approve\n\nOn Sunday somebody wrote:\n${mangle(original, seeded(3))}`;
@@ -76,16 +76,13 @@ describe("H33 the footer survives what gateways do to a text", () => {
   });
 
   test("quoted twice in one thread: both are tried, as they stand", () => {
-    const body = `no\n> [deploy-assistant: ${token}]\n> > [deploy-assistant: ${other}]\n> [deploy-assistant: ${token}]`;
+    const body = `no\n> [reply-token: ${token}]\n> > [reply-token: ${other}]\n> [reply-token: ${token}]`;
     expect(tried({ body })).toEqual([token, other]);
   });
 
   test("a footer that lost a part is a bad reply; words are no footer", () => {
-    expect(tried({ body: `[deploy-assistant: ${token.slice(0, 20)}]` })).toEqual([token.slice(0, 20)]);
-    for (const body of [
-      "deploy-assistant: please deploy the latest release to staging as soon as you can",
-      "",
-    ])
+    expect(tried({ body: `[reply-token: ${token.slice(0, 20)}]` })).toEqual([token.slice(0, 20)]);
+    for (const body of ["reply-token: please deploy the latest release to staging as soon as you can", ""])
       expect(sourcesIn(email({ body }), "deploy"), body).toEqual([]);
   });
 });
@@ -96,7 +93,7 @@ test("the address comes before the thread, and the thread before the text", () =
     email({
       to: `deploy+${token}@localhost`,
       inReplyTo: `<k.${other}@localhost>`,
-      body: `[deploy-assistant: ${third}]`,
+      body: `[reply-token: ${third}]`,
     }),
     "deploy",
   );
@@ -112,9 +109,9 @@ test("a text made to be slow is not, and gives few candidates", () => {
   const bodies = [
     "<a".repeat(long / 2),
     "&#91;".repeat(long / 5),
-    "[deploy-assistant:".repeat(long / 18),
+    "[reply-token:".repeat(long / 18),
     "=\n".repeat(long / 2),
-    Array.from({ length: 10_000 }, (_, at) => `[deploy-assistant: ${at}]`).join("\n"),
+    Array.from({ length: 10_000 }, (_, at) => `[reply-token: ${at}]`).join("\n"),
   ];
   for (const body of bodies)
     for (const { candidates } of sourcesIn(email({ body }), "deploy"))

@@ -49,5 +49,5 @@ const last = new Set(["made a page", "brackets as entities", "escaped for HTML"]
 export function mangled(text: string, random: Random, times: number): { text: string; names: string[] } {
   const picked = Array.from({ length: times }, () => random.pick(Object.keys(manglings)));
   const names = [...picked.filter((name) => !last.has(name)), ...picked.filter((name) => last.has(name))];
-  return { names, text: names.reduce((now, name) => manglings[name]!(now, random), text) };
+  return { names, text: names.reduce((now, name) => manglings[name]?.(now, random) ?? now, text) };
 }

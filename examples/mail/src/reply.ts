@@ -8,6 +8,7 @@
  */
 
 import { nameIn } from "./email.ts";
+import { footerName } from "./inbound.ts";
 
 export interface Decision {
   readonly kind: "approve" | "reject" | "change";
@@ -15,71 +16,50 @@ export interface Decision {
   readonly text: string;
 }
 
-/** Longer text is cut, and not paid for. */
-const longest = 8_000;
-
-/** Lines that introduce quoted lines, which have marks of their own. */
-const introductions = [
-  /^\s*On\b.{0,300}\bwrote:\s*$/i,
-  /^\s*On\b.{0,200}<[^<>\s]{1,200}@[^<>\s]{1,200}>\s*$/i,
-];
-/** Lines after which everything is the quoted mail, without marks. */
-const quoteHeads = [
-  /^\s*-{2,}\s*(?:original message|forwarded message)\s*-{2,}/i,
-  /^\s*_{10,}\s*$/,
-  /^\s*From:\s.{0,300}@/i,
-];
+/** Introduces quoted lines, which have marks of their own. */
+const introduction = /^\s*On\b.{0,300}\bwrote:\s*$/i;
+const introductionOfAddress = /^\s*On\b.{0,200}<[^<>\s]{1,200}@[^<>\s]{1,200}>\s*$/i;
+/** After it everything is the quoted mail, without marks. */
+const quoteHead =
+  /^\s*(?:-{2,}\s*(?:original message|forwarded message)\s*-{2,}|_{10,}\s*$|From:\s.{0,300}@)/i;
 const quoted = /^\s*(?:>|&gt;|\|)/;
-const signature = /^-- ?$/;
 /** The last line of every mail of the assistant. */
-const footer = /\[deploy-assistant:/i;
+const footer = new RegExp(`\\[${footerName}:`, "i");
 
-interface Parts {
-  /** The sender's own text. */
-  readonly own: string;
-  /** What stands below the signature mark, and below the quoted mail. */
-  readonly signature: readonly string[];
-  readonly after: readonly string[];
-  /** False when lines without marks were taken for the quoted mail, and nothing shows that they are. */
-  readonly known: boolean;
-}
+type Part = "own" | "signature" | "quoted" | "after";
 
-type Mode = "own" | "signature" | "after" | "quoted";
-
-function partsOf(body: string): Parts {
+/** The lines of each part. `known`: what was taken for the quoted mail, without marks, is one of the assistant. */
+function partsOf(body: string): Readonly<Record<Part, readonly string[]>> & { readonly known: boolean } {
   const lines = body.split(/\r\n|\r|\n/);
-  const parts: Record<Mode, string[]> = { own: [], signature: [], after: [], quoted: [] };
+  const parts: Record<Part, string[]> = { own: [], signature: [], quoted: [], after: [] };
   const hasMarks = lines.some((line) => quoted.test(line));
-  let mode: Mode = "own";
+  let part: Part = "own";
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? "";
     if (quoted.test(line)) continue;
+    const isIntroduction = introduction.test(line) || introductionOfAddress.test(line);
     // Some programs fold a long introduction.
-    const folded = /^\s*On\b/i.test(line)
-      ? `${line.slice(0, 300)} ${lines[at + 1]?.slice(0, 300) ?? ""}`
-      : "";
-    if (introductions.some((head) => head.test(line))) mode = hasMarks ? mode : "quoted";
-    else if (introductions[0]?.test(folded)) {
-      mode = hasMarks ? mode : "quoted";
-      at += 1;
-    } else if (footer.test(line)) mode = "after";
-    else if (quoteHeads.some((head) => head.test(line))) mode = "quoted";
-    else if (signature.test(line) && mode === "own") mode = "signature";
-    else parts[mode].push(line.trimEnd());
+    const isFolded =
+      !isIntroduction &&
+      /^\s*On\b/i.test(line) &&
+      introduction.test(`${line.slice(0, 300)} ${lines[at + 1]?.slice(0, 300) ?? ""}`);
+    if (isFolded) at += 1;
+    if (isIntroduction || isFolded) part = hasMarks ? part : "quoted";
+    else if (footer.test(line)) part = "after";
+    else if (quoteHead.test(line)) part = "quoted";
+    else if (part === "own" && /^-- ?$/.test(line)) part = "signature";
+    else if (line.trim() !== "" || part === "own") parts[part].push(line.trimEnd());
   }
-  const own = parts.own
+  return { ...parts, known: parts.quoted.length === 0 || lines.some((line) => footer.test(line)) };
+}
+
+/** The sender's own text, without quoted lines, the quoted mail and the signature. Longer text is cut. */
+export function ownWords(body: string, { own } = partsOf(body)): string {
+  return own
     .join("\n")
     .replaceAll(/\n{3,}/g, "\n\n")
     .trim()
-    .slice(0, longest);
-  // Every mail of the assistant ends with its footer.
-  const known = lines.some((line) => footer.test(line)) || parts.quoted.every((line) => line === "");
-  return { own, signature: parts.signature, after: parts.after, known };
-}
-
-/** The sender's own text, without quoted lines, the quoted mail and the signature. */
-export function ownWords(body: string): string {
-  return partsOf(body).own;
+    .slice(0, 8_000);
 }
 
 const assent =
@@ -93,13 +73,8 @@ const assenting = new Set(
 );
 
 function isYes(said: string): boolean {
-  return (
-    assent.test(said) &&
-    said
-      .replace(/\bgood to me\b/, "good")
-      .split(" ")
-      .every((word) => assenting.has(word))
-  );
+  const words = said.replace(/\bgood to me\b/, "good").split(" ");
+  return assent.test(said) && words.every((word) => assenting.has(word));
 }
 
 const no = /^(?:reject|rejected|i reject|cancel|stop|abort|decline|declined|do not deploy|don't deploy)\b/;
@@ -112,25 +87,20 @@ const takesBack =
   /\b(?:no|nope|nah|never|stop|halt|hold|cancel\w*|abort\w*|reject\w*|declin\w*|withdr\w+|revok\w*|undo|veto|mistake|wrong|sorry|ignore|disregard|forget|later|tomorrow|actually|pause|postpone)\b/i;
 
 /** True for a line of names, numbers and addresses, as signatures have them: no sentence. */
-function isSignature(line: string, names: ReadonlySet<string>): boolean {
-  if (isCourtesy(line, names)) return true;
+function isSignature(line: string): boolean {
   if (line.length > 80 || [doubt, aboutPlan, takesBack].some((words) => words.test(line))) return false;
   const small = /^(?:of|and|the|at|for|de|van|von|&|\||-|–|·)$/i;
-  return line
-    .trim()
-    .split(/\s+/)
-    .every((word) => /^[^\p{Ll}]/u.test(word) || /[@./]\S/.test(word) || small.test(word));
+  const words = line.trim().split(/\s+/);
+  return words.every((word) => /^[^\p{Ll}]/u.test(word) || /[@./]\S/.test(word) || small.test(word));
 }
 
 const courtesies = new Set(
-  [
-    "thanks,thank you,many thanks,thanks a lot,thank you very much,thanks again,cheers,please",
-    "best,best wishes,best regards,kind regards,warm regards,with best wishes,with kind regards,regards",
-    "sincerely,yours,yours sincerely,yours faithfully,yours truly,all the best,bye",
-    "have a nice day,have a good day,have a great day,have a nice weekend,have a good weekend",
-  ]
-    .join()
-    .split(","),
+  (
+    "thanks,thank you,many thanks,thanks a lot,thank you very much,thanks again,cheers,please," +
+    "best,best wishes,best regards,kind regards,warm regards,with best wishes,with kind regards,regards," +
+    "sincerely,yours,yours sincerely,yours faithfully,yours truly,all the best,bye," +
+    "have a nice day,have a good day,have a great day,have a nice weekend,have a good weekend"
+  ).split(","),
 );
 
 /** One line in lower case, without marks that do not change its meaning. */
@@ -158,7 +128,8 @@ function namesOf(from: string): ReadonlySet<string> {
 
 /** What a reply says; `from` is its sender, who may sign with a name. */
 export function decide(body: string, from = ""): Decision {
-  const { own: text, ...other } = partsOf(body);
+  const parts = partsOf(body);
+  const text = ownWords(body, parts);
   const [first = "", ...rest] = text.split("\n").filter((line) => line.trim() !== "");
   const said = spoken(first)
     .replace(/^(?:hi|hello|hey|dear)\b.{0,40}$/, "")
@@ -167,9 +138,9 @@ export function decide(body: string, from = ""): Decision {
   if (no.test(said) || (bareNo.test(said) && more.length < 200 && !doubt.test(more)))
     return { kind: "reject", text };
   const names = namesOf(from);
-  const clear =
-    other.known &&
-    [...rest, ...other.after].every((line) => isCourtesy(line, names)) &&
-    other.signature.every((line) => isSignature(line, names));
-  return { kind: isYes(said) && clear ? "approve" : "change", text };
+  const isClear =
+    parts.known &&
+    [...rest, ...parts.after].every((line) => isCourtesy(line, names)) &&
+    parts.signature.every((line) => isCourtesy(line, names) || isSignature(line));
+  return { kind: isYes(said) && isClear ? "approve" : "change", text };
 }

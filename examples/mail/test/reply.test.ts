@@ -18,7 +18,7 @@ describe("what a reply says", () => {
     ["ok\n\nOn Sunday, Deploy assistant <\ndeploy+x@localhost> wrote:\n> Hello Ada,\n\nThanks!", "approve"],
     ["Yes, go ahead!", "approve"],
     ["Yes\n-- \nAda Lovelace | Head of Engines\nada@example.com\nhttps://example.com", "approve"],
-    ["Yes\n\n-----Original Message-----\nFrom: x\na plan\n[deploy-assistant: abc]", "approve"],
+    ["Yes\n\n-----Original Message-----\nFrom: x\na plan\n[reply-token: abc]", "approve"],
     ["I approve this plan.", "approve"],
     ["Approved, please proceed with the deployment.", "approve"],
     ["Looks good to me. Ship it.", "approve"],
@@ -58,8 +58,8 @@ describe("what a reply says", () => {
     "Approved\n\nRun the migration by hand afterwards.",
     "yes\n\nBob",
     "yes\n\nOn Sunday, Deploy assistant wrote:\n> Hello Ada,\n> a plan\n\nTomorrow, please.",
-    "yes\n> a plan\n> [deploy-assistant: abc]\nTomorrow, please.",
-    "yes\n\n-----Original Message-----\na plan\n[deploy-assistant: abc]\nTomorrow, please.",
+    "yes\n> a plan\n> [reply-token: abc]\nTomorrow, please.",
+    "yes\n\n-----Original Message-----\na plan\n[reply-token: abc]\nTomorrow, please.",
     "yes\n\n-- \nWait for Monday",
     "yes\n\n-- \nAnd on production as well",
     "yes. Thanks for asking Bob",
@@ -99,7 +99,7 @@ describe("own words", () => {
     ["approve\n________________________________\nFrom: Deploy", "approve"],
     ["approve\nFrom: Deploy <deploy@localhost>\nSent: now", "approve"],
     ["first\n> quoted\nsecond", "first\nsecond"],
-    ["text\n[deploy-assistant: abc]\nmore", "text"],
+    ["text\n[reply-token: abc]\nmore", "text"],
     ["", ""],
   ])("%j", (body, own) => {
     expect(ownWords(body)).toBe(own);
