@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { toolsOf } from "../../packages/cli/src/mcp/tools.ts";
 import type { Session } from "../../packages/cli/src/session.ts";
 import { Project } from "../../packages/cli/test/support/lab.ts";
-import type { Inbox } from "../../packages/dashboard/src/api.ts";
+import type { Inbox, RunWaits } from "../../packages/dashboard/src/api.ts";
 import { Site } from "../../packages/dashboard/test/support/ask.ts";
 import { ApprovedChat, secret } from "./support/approved-chat.ts";
 
@@ -45,7 +45,8 @@ const approvers: Readonly<Record<string, (on: Approver) => Promise<void>>> = {
     const site = new Site({ app: createApp({ storage, secret, workflows: [] }) });
     const { items } = await site.get<Inbox>("inbox");
     expect(items).toMatchObject([{ runId }]);
-    const { key } = (items[0] as Inbox["items"][number]).wait;
+    const [wait] = (await site.get<RunWaits>(`runs/${runId}/waits`)).waits;
+    const key = wait?.key;
     expect((await site.post(`runs/${runId}/answer`, { key, value: yes })).status).toBe(200);
   },
   MCP: async ({ storage, runId }) => {

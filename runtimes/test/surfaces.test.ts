@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { Session } from "../../packages/cli/src/session.ts";
 import { toolsOf } from "../../packages/cli/src/mcp/tools.ts";
 import { Project } from "../../packages/cli/test/support/lab.ts";
-import type { Inbox, RunList, RunPage } from "../../packages/dashboard/src/api.ts";
+import type { Inbox, RunWaits, RunList, RunPage } from "../../packages/dashboard/src/api.ts";
 import { Site } from "../../packages/dashboard/test/support/ask.ts";
 import { createHandler } from "../../packages/http/src/index.ts";
 import { observeRuns } from "../../packages/otel/src/gauges.ts";
@@ -183,8 +183,10 @@ const answers: Readonly<Record<string, (on: Surfaces, id: string) => Promise<voi
   },
   dashboard: async ({ site }, id) => {
     const { items } = await site.get<Inbox>("inbox");
-    expect(items).toMatchObject([{ runId: id, wait: { note: "may I?" } }]);
-    const { key } = (items[0] as Inbox["items"][number]).wait;
+    expect(items).toMatchObject([{ runId: id, question: "may I?" }]);
+    const { waits } = await site.get<RunWaits>(`runs/${id}/waits`);
+    expect(waits).toMatchObject([{ note: "may I?" }]);
+    const key = waits[0]?.key;
     const unknown = await site.post<{ error: { message: string } }>(`runs/${id}/answer`, {
       key: "x",
       value: 1,

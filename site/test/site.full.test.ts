@@ -1,0 +1,27 @@
+/** The site as it is published: built from the sources, served as files, and used in a browser that reaches nothing else. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { skipReason } from "../../packages/dashboard/test/support/chromium.ts";
+import { fileTests, pageTests } from "./support/pages.ts";
+import { playgroundTests } from "./support/plays.ts";
+import { buildSite, SiteVisit } from "./support/site.ts";
+
+beforeAll(buildSite, 900_000);
+
+describe("the files of the site", fileTests);
+
+describe.skipIf(skipReason !== null)("the site in Chromium", () => {
+  let site: SiteVisit;
+
+  beforeAll(async () => {
+    site = await SiteVisit.open();
+  });
+  afterAll(() => site?.close());
+
+  pageTests(() => site);
+  playgroundTests(() => site);
+
+  test("nothing left the site, and the policy refused nothing but the hostile program", () => {
+    expect(site.strangers).toEqual([]);
+    expect(site.errors).toEqual([]);
+  });
+});

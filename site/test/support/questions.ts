@@ -1,0 +1,23 @@
+/** What people ask who are new here, and a page that answers it. The search has it in its first three results. */
+export const questions: readonly (readonly [question: string, page: string])[] = [
+  ["How do I write my first workflow?", "/start/first-workflow"],
+  ["How do I retry a failed step?", "/guides/write/retries-and-errors"],
+  ["Wait for human approval", "/guides/write/human-review"],
+  ["How do I fork a run?", "/guides/write/forking"],
+  ["Where are journals stored?", "/concepts/storage"],
+  ["How do I use Postgres?", "/guides/operate/postgres"],
+  ["What happens after a crash?", "/concepts/advance-and-replay"],
+  ["Can I change code while runs are waiting?", "/guides/write/changing-code"],
+  ["undo steps when a later one fails", "/guides/write/undoing-work"],
+  ["stream an answer to the browser", "/guides/write/streaming"],
+  ["AI SDK generateText", "/guides/integrate/ai-sdk"],
+  ["How do I test a workflow?", "/guides/test/testing-workflows"],
+  ["How much did it cost?", "/guides/operate/what-it-cost"],
+  ["rate limit of a provider", "/guides/operate/provider-limits"],
+  ["sleep for three days", "/guides/write/sleeping-and-waking"],
+  ["How do I cancel a run?", "/guides/write/cancellation"],
+  ["run on Cloudflare Workers", "/guides/operate/durable-objects"],
+  ["encrypt what is stored", "/guides/operate/encryption-and-secrets"],
+  ["compared with Temporal", "/coming-from/temporal"],
+  ["run a workflow in the browser", "/guides/integrate/runs-in-a-page"],
+];
