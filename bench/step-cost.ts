@@ -9,16 +9,32 @@
  * - durable      steps on SqliteStorage.
  *
  * On a tmpfs the disk has no say; elsewhere each commit waits for it. What is not measured: the body of a step.
+ *
+ * --syncs 0.1,1,5  instead: the bare loop and durable steps on a tmpfs whose syncs take so many milliseconds, since the ratio
+ *                  of the two says more of a disk than of either. `strace` delays the syncs, so Linux only (`apt-get install strace`).
+ * --only <names>   some cases, with commas between them
+ * --steps <n>      steps per case and round
  */
 
+import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { parseArgs } from "node:util";
 import { durable, MemoryStorage, type Storage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 
-const steps = 4_000;
+const { values } = parseArgs({
+  options: {
+    syncs: { type: "string" },
+    only: { type: "string" },
+    steps: { type: "string", default: "4000" },
+  },
+});
+if (values.syncs !== undefined) process.exit(delayed(values.syncs.split(",").map(Number)));
+
+const steps = Number(values.steps);
 const rounds = 7;
 const disk = mkdtempSync(join(tmpdir(), "durable-bench-"));
 const memory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "durable-bench-"));
@@ -33,6 +49,22 @@ interface Cost {
 interface Deed {
   readonly act: (i: number) => void;
   readonly close?: () => void;
+}
+
+/** This file again, below a tracer that lets each sync of a file take so many milliseconds longer. */
+function delayed(delays: readonly number[]): number {
+  const only = ["--only", "commits to a tmpfs,durable on a tmpfs", "--steps", "500"];
+  for (const ms of delays) {
+    console.log(`\nA disk that syncs in ${ms} ms`);
+    const syncs = "fsync,fdatasync";
+    const tracer = ["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", `trace=${syncs}`, "-e"];
+    const node = [process.execPath, ...process.execArgv, import.meta.filename, ...only];
+    const inject = `inject=${syncs}:delay_exit=${Math.round(ms * 1_000)}`;
+    const { status, error } = spawnSync("strace", [...tracer, inject, ...node], { stdio: "inherit" });
+    if (error !== undefined) console.error("strace could not be started: apt-get install strace");
+    if (status !== 0) return 1;
+  }
+  return 0;
 }
 
 let made = 0;
@@ -138,9 +170,10 @@ const cases: Record<string, () => Promise<Cost>> = {
   "durable on a disk": () => engine(new SqliteStorage(fresh(disk)), nothing),
 };
 
-const found = new Map<string, Cost[]>(Object.keys(cases).map((name) => [name, []]));
+const chosen = Object.entries(cases).filter(([name]) => values.only?.split(",").includes(name) ?? true);
+const found = new Map<string, Cost[]>(chosen.map(([name]) => [name, []]));
 for (let round = 0; round <= rounds; round++) {
-  for (const [name, run] of Object.entries(cases)) {
+  for (const [name, run] of chosen) {
     const cost = await run();
     // The first round compiles the code.
     if (round > 0) found.get(name)?.push(cost);
@@ -153,12 +186,15 @@ const median = (name: string, of: keyof Cost): number =>
   (found.get(name) ?? []).map((cost) => cost[of]).toSorted((a, b) => a - b)[rounds >> 1] ?? 0;
 
 console.log(`Microseconds per step, median of ${rounds} rounds of ${steps} steps\n`);
-console.log(`${"".padEnd(30)}${"clock".padStart(8)}${"cpu".padStart(8)}${"beyond".padStart(9)}`);
+console.log(
+  `${"".padEnd(30)}${"clock".padStart(8)}${"cpu".padStart(8)}${"beyond".padStart(9)}${"ratio".padStart(8)}`,
+);
 for (const name of found.keys()) {
   const base = name.startsWith("engine + ")
     ? name.slice("engine + ".length)
     : name.replace("durable on", "commits to");
-  const beyond = base === name ? "" : (median(name, "wall") - median(base, "wall")).toFixed(1);
-  const columns = [median(name, "wall").toFixed(1), median(name, "cpu").toFixed(1)];
-  console.log(`${name.padEnd(30)}${columns.map((text) => text.padStart(8)).join("")}${beyond.padStart(9)}`);
+  const [wall, floor] = [median(name, "wall"), median(base, "wall")];
+  const columns = [wall.toFixed(1), median(name, "cpu").toFixed(1)];
+  if (base !== name) columns.push((wall - floor).toFixed(1), (floor / wall).toFixed(2));
+  console.log(`${name.padEnd(30)}${columns.map((text, i) => text.padStart(i === 2 ? 9 : 8)).join("")}`);
 }
