@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -20,7 +20,7 @@ const conditions = ["durable-source", "node", "development|production"];
 const report = process.env["TEST_REPORT"];
 
 const root = fileURLToPath(new URL(".", import.meta.url));
-const places = ["{packages,examples}/*/test/**/*.test.ts", "{runtimes,scripts}/test/**/*.test.ts"];
+const places = ["{packages,examples}/*/test/**/*.test.ts", "{runtimes,scripts,site}/test/**/*.test.ts"];
 
 // Starting a process for a test file costs about as much as an average file does, so most files share two processes.
 // These signs in its text give a file a process of its own.
@@ -35,28 +35,50 @@ const needsProcess = [
   /\b(?:bucketConformance|fuzzRun)\(/,
 ];
 
-const tests = globSync(places, { cwd: root }).map((path) => {
+// It drives a browser, a large program that is not ours: on a busy machine a key or a click of it can come too early.
+// Such a test is tried once more before it counts as failed, and the output says so.
+const inBrowser = /support\/(?:chromium|opened|pages?|page-suite|player|plays|site|visitor)\.ts"/;
+
+/** The folders of the workspace that an install of some of its packages has left out. */
+const missing = globSync("{packages/*,examples/*,runtimes}/package.json", { cwd: root })
+  .filter((file) => {
+    const { name } = JSON.parse(readFileSync(`${root}${file}`, "utf8")) as { name: string };
+    return !existsSync(`${root}node_modules/${name}`);
+  })
+  .map((file) => file.replaceAll("\\", "/").replace(/package\.json$/, ""));
+if (missing.length > 0)
+  console.log(`left out, not installed: the tests in ${[...missing, "scripts/", "site/"].join(", ")}`);
+
+const isThere = (path: string): boolean =>
+  missing.length === 0 ||
+  (/^(?:packages|examples|runtimes)\//.test(path) && !missing.some((folder) => path.startsWith(folder)));
+
+const found = globSync(places, { cwd: root }).map((path) => path.replaceAll("\\", "/"));
+const tests = found.filter(isThere).map((path) => {
   const text = readFileSync(`${root}${path}`, "utf8");
   return {
-    path: path.replaceAll("\\", "/"),
+    path,
     onlyFull: path.endsWith(".full.test.ts"),
     hasSize: text.includes('inject("full")'),
     alone: needsProcess.some((sign) => sign.test(text)),
+    browser: inBrowser.test(text),
     postgres: text.includes('inject("postgres")'),
   };
 });
 
 // These take longest, and begin first, so that no process works alone at the end.
 const long = [
+  "site.full",
   "pairs.full",
   "chat/test/page",
   "pooler",
   "page-postgres",
   "postgres/test/programs",
+  "acting.full",
+  "evals/test/effects",
   "postgres/test/features",
   "sim-seeds",
   "sim-fleet",
-  "format-2-runs",
   "fleet.full",
   "hostile",
   "faults",
@@ -85,7 +107,12 @@ export default defineConfig(({ mode }) => {
   const full = mode === "full";
   const chosen = tests.filter(({ onlyFull, hasSize }) => (full ? onlyFull || hasSize : !onlyFull));
   const project = (name: string, isolate: boolean, takes: (test: (typeof tests)[number]) => boolean) => ({
-    test: { name, isolate, include: chosen.filter(takes).map(({ path }) => path) },
+    test: {
+      name,
+      isolate,
+      include: chosen.filter(takes).map(({ path }) => path),
+      retry: name === "browser" ? 1 : 0,
+    },
   });
   return {
     resolve: { conditions },
@@ -99,8 +126,9 @@ export default defineConfig(({ mode }) => {
         DURABLE_TEST_WITHIN: "1h",
       },
       projects: [
-        project("alone", true, ({ alone, postgres }) => alone && !postgres),
-        project("shared", false, ({ alone, postgres }) => !alone && !postgres),
+        project("alone", true, ({ alone, postgres, browser }) => alone && !postgres && !browser),
+        project("shared", false, ({ alone, postgres, browser }) => !alone && !postgres && !browser),
+        project("browser", false, ({ postgres, browser }) => browser && !postgres),
         {
           test: {
             ...project("postgres", true, ({ postgres }) => postgres).test,

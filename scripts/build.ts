@@ -2,12 +2,13 @@
  * Builds every package into its `dist`, dependencies first: declarations by tsc, one file of JavaScript per public entry
  * by esbuild. Code that entries share is in one chunk. Each file that Node opens costs about a millisecond of an import.
  */
-import { copyFileSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type * as Page from "../packages/dashboard/page/bundle.ts";
 import { bundleEntries } from "./lib/bundle.ts";
-import { buildOrder, listPackages, type Package, root, run } from "./lib/workspace.ts";
+import { joinDeclarations } from "./lib/declarations.ts";
+import { buildOrder, declarationFiles, listPackages, type Package, root, run } from "./lib/workspace.ts";
 
 const packages = buildOrder(listPackages());
 let failed: Package | undefined;
@@ -20,7 +21,10 @@ async function build(entry: Package): Promise<boolean> {
   const dist = join(entry.dir, "dist");
   rmSync(dist, { recursive: true, force: true });
   if (!run("tsc", ["-p", join(entry.dir, "tsconfig.build.json")])) return false;
-  pointDeclarationsAtJs(dist);
+  joinDeclarations(
+    dist,
+    declarationFiles(entry.manifest).map((file) => file.replace("./dist/", "")),
+  );
   await bundleEntries(entry, dist, await pageOf(entry));
   // `durable explain` reads the table of errors without a network.
   if (entry.manifest.name === "@durable/cli")
@@ -35,13 +39,4 @@ async function pageOf({ dir }: Package): Promise<Record<string, string>> {
   const { bundle } = (await import(pathToFileURL(bundler).href)) as typeof Page;
   const { script, style } = await bundle({ sources: false });
   return { DASHBOARD_SCRIPT: JSON.stringify(script), DASHBOARD_STYLE: JSON.stringify(style) };
-}
-
-/** tsc rewrites ".ts" specifiers in JavaScript only; older compilers refuse them in declarations. */
-function pointDeclarationsAtJs(dist: string): void {
-  for (const file of globSync("**/*.d.ts", { cwd: dist })) {
-    const path = join(dist, file);
-    const text = readFileSync(path, "utf8");
-    writeFileSync(path, text.replaceAll(/((?:from |import\(|import )"\.[^"\n]*)\.ts"/g, '$1.js"'));
-  }
 }

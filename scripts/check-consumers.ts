@@ -3,16 +3,17 @@
  * public name with several compilers and module settings, and runs it on several Nodes: the one of the workspace and
  * an old one, or those given with `--node <path>`. Then runs the test kit under several test runners.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { oldNodes, type Setting, settings, table, type Verdict } from "./lib/consumer-matrix.ts";
+import { type Setting, settings, table, type Verdict } from "./lib/consumer-matrix.ts";
 import { programFiles, refusedFiles, type Style } from "./lib/consumer-program.ts";
 import { jestVersion, tryRunners } from "./lib/consumer-runners.ts";
+import { installOldNode, npmInstall } from "./lib/installs.ts";
 import { compile, runProgram, type Trial } from "./lib/consumer-trial.ts";
 import { type Packed, withTarballs } from "./lib/pack.ts";
 import { publicEntries } from "./lib/public-names.ts";
-import { capture, root, runQuietly } from "./lib/workspace.ts";
+import { capture, root } from "./lib/workspace.ts";
 
 const { values } = parseArgs({ options: { node: { type: "string", multiple: true } } });
 let failures = 0;
@@ -43,7 +44,7 @@ process.exitCode = ok ? 0 : 1;
 type Node = { readonly name: string; readonly path: string };
 
 function findNodes(folder: string): Node[] {
-  const paths = values.node ?? [oldNode(folder), process.execPath];
+  const paths = values.node ?? [installOldNode(folder), process.execPath];
   return paths.map((path) => ({ path, name: `Node ${versionOf(path)}` }));
 }
 
@@ -51,18 +52,6 @@ function versionOf(node: string): string {
   const { ok, stdout, said } = capture(node, ["--version"]);
   if (!ok) throw new Error(`Cannot run ${node}: ${said}`);
   return stdout.trim().slice(1);
-}
-
-function oldNode(folder: string): string {
-  const platform = `${process.platform}-${process.arch}`;
-  const [name, version] = oldNodes[platform] ?? [];
-  if (name === undefined)
-    throw new Error(`There is no old Node for ${platform}. Give one with --node <path>.`);
-  npmInstall(folder, [`${name}@${version}`]);
-  const manifest = JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")) as {
-    readonly bin: { readonly node: string };
-  };
-  return join(folder, "node_modules", name, manifest.bin.node);
 }
 
 /** A user's project with the tarballs, a compiler, and what some entry points need besides. */
@@ -97,14 +86,6 @@ function versionOfTool(name: string): string {
   return devDependencies[name] ?? "latest";
 }
 
-function npmInstall(folder: string, what: readonly string[]): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
-  const quick = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-  if (!runQuietly("npm", ["install", ...quick, ...what], folder))
-    throw new Error(`Cannot install ${what.join(" ")}`);
-}
-
 /** The uses that the compiler of the workspace refuses are refused by every other one, with the packed declarations. */
 function wrongUses(home: string, nodes: readonly Node[]): string[] {
   const source = readFileSync(join(root, "packages", "core", "test", "wrong-uses.test-d.ts"), "utf8");
@@ -120,7 +101,7 @@ type Project = { readonly home: string; readonly packed: readonly Packed[]; read
 
 /** Compiles and runs the programs of one setting; a row of the table for each. */
 function tryOut({ typescript, resolution, programs }: Setting, { home, packed, nodes }: Project): string[][] {
-  // The declarations of @openai/agents itself do not compile without the types of a browser, nor as CommonJS.
+  // The declarations of @openai/agents do not compile without `skipLibCheck`, which this check does without.
   const entries = packed
     .filter(({ manifest }) => manifest.name !== "@durable/openai-agents")
     .flatMap(publicEntries);

@@ -3,6 +3,7 @@
  * entry point imported by plain Node from the unpacked files, without any optional peer.
  * check-consumers.ts tries compilers and other versions of Node.
  */
+import { globSync, readFileSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { importEntries, unpack } from "./lib/consumer.ts";
 import { type Packed, withTarballs } from "./lib/pack.ts";
@@ -12,13 +13,32 @@ import { root, runQuietly } from "./lib/workspace.ts";
 const ok = withTarballs((packed, folder) => {
   for (const entry of packed) unpack(entry, entry.tarball, folder);
   const failed = packed.filter((entry) => !check(entry, folder));
+  const isSizeTrue = checkSize(join(folder, "node_modules", "@durable/core"));
   const all = packed.length;
   console.log(
     failed.length === 0 ? `packages: ${all} checked` : `packages: ${failed.length} of ${all} FAILED`,
   );
-  return failed.length === 0;
+  return failed.length === 0 && isSizeTrue;
 });
 process.exitCode = ok ? 0 : 1;
+
+/**
+ * The size of an installed core: its files, against a limit of one megabyte, and on disk with folders and in blocks of 4 KiB, as
+ * docs/comparison.md states it for all systems.
+ */
+function checkSize(folder: string): boolean {
+  const limit = 1_000_000;
+  const found = globSync("**/*", { cwd: folder }).map((file) => statSync(join(folder, file)));
+  const bytes = sum(found.filter((file) => file.isFile()).map(({ size }) => size));
+  const onDisk = sum(found.map(({ size }) => Math.ceil(size / 4_096) * 4_096)) / 1_000_000;
+  const page = readFileSync(join(root, "docs/comparison.md"), "utf8");
+  const stated = Number(/^\| durable \| 1 \| ([\d.]+) MB/m.exec(page)?.[1]);
+  console.log(
+    `packages: @durable/core has ${bytes.toLocaleString("en")} bytes (at most ${limit.toLocaleString("en")}), ` +
+      `${onDisk.toFixed(2)} MB on disk, and docs/comparison.md says ${stated}`,
+  );
+  return bytes <= limit && Math.abs(onDisk - stated) <= 0.05;
+}
 
 function check({ dir, manifest, tarball }: Packed, folder: string): boolean {
   const place = relative(root, dir).split(sep).join("/");
@@ -32,4 +52,8 @@ function check({ dir, manifest, tarball }: Packed, folder: string): boolean {
   const sound = !checks.includes(false);
   console.log(`packages: ${manifest.name} ${sound ? "ok" : "FAILED"}`);
   return sound;
+}
+
+function sum(sizes: readonly number[]): number {
+  return sizes.reduce((all, size) => all + size, 0);
 }

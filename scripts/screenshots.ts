@@ -27,13 +27,14 @@ const size = { width: 1280, height: 760 };
 const pictures: readonly Picture[] = [
   { name: "dashboard-runs", path: "/", ...size },
   { name: "dashboard-run", path: "/runs/brief-1?step=draft", theme: "dark", ...size },
+  { name: "dashboard-cost", path: "/cost", ...size },
   { name: "dashboard-inbox", path: "/inbox?run=brief-1&key=approve", ...size },
   { name: "dashboard-forks", path: "/runs/loan-7?tab=forks", ...size },
   { name: "dashboard-diff", path: "/diff/loan-7/loan-7-cautious", theme: "dark", width: 1280, height: 480 },
 ];
 
 const looks: readonly (Look & { readonly width: number; readonly theme: "light" | "dark" })[] = (
-  [1400, 420] as const
+  [1440, 390] as const
 ).flatMap((width) => (["light", "dark"] as const).map((theme) => ({ theme, width, height: 900 })));
 
 const { values } = parseArgs({ options: { all: { type: "string" } } });

@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import { root } from "./lib/workspace.ts";
 
 /** In bytes, gzipped (docs/decisions/0052). */
-const limit = 105_500;
+const limit = 109_500;
 
 const { outputFiles, metafile } = await build({
   stdin: {
@@ -34,9 +34,9 @@ console.log(
   `size: @durable/core in one file  gzip ${shown(gzipped)}  minified ${shown(file.contents.length)}`,
 );
 
-const stowaways = Object.keys(metafile.inputs).filter((path) => /\/(sqlite|folder)\//.test(path));
+const stowaways = Object.keys(metafile.inputs).filter((path) => /\/(sqlite|folder|indexeddb)\//.test(path));
 if (stowaways.length > 0)
-  console.error(`size: what needs Node got into the portable bundle through ${stowaways.join(", ")}`);
+  console.error(`size: what needs one platform got into the portable bundle through ${stowaways.join(", ")}`);
 if (gzipped > limit)
   console.error(`size: that is ${shown(gzipped - limit)} over its limit of ${shown(limit)} gzip.`);
 process.exitCode = stowaways.length > 0 || gzipped > limit ? 1 : 0;

@@ -5,12 +5,14 @@
  *
  * runs      on each store: four drivers on each, with deaths, lost requests and lost replies
  * stores    memory, folder, r2 (the binding, in workerd) and s3 (R2 behind its S3 API, with signatures)
+ * scale     instead of all else, the requests and times of a bucket that holds so many runs
  *
  * Then the same without conditions, which must be caught, and, with --conformance, the whole contract of a storage on
  * each store, with faults. Fails when a run ends otherwise than somebody saw it, or when the control passes.
  */
 import { parseArgs } from "node:util";
 import { careless, fuzzRun, type FuzzResult } from "../packages/core/test/adapters/remote/support/fuzz.ts";
+import { scale } from "./lib/bucket-scale.ts";
 import { stores } from "./lib/stores.ts";
 import { run } from "./lib/workspace.ts";
 
@@ -20,9 +22,10 @@ const { values } = parseArgs({
     stores: { type: "string", default: "memory,folder,r2,s3" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     conformance: { type: "boolean", default: false },
+    scale: { type: "string", default: "0" },
   },
 });
-const [runs = 0, seed = 0] = [values.runs, values.seed].map(Number);
+const [runs = 0, seed = 0, many = 0] = [values.runs, values.seed, values.scale].map(Number);
 const atOnce = 4;
 
 const chosen = values.stores.split(",");
@@ -30,10 +33,11 @@ if (
   !Number.isInteger(runs) ||
   runs < 1 ||
   !Number.isInteger(seed) ||
+  !Number.isInteger(many) ||
   chosen.some((name) => !(name in stores))
 ) {
   console.error(
-    `soak:remote: --runs and --seed are whole numbers; --stores are of ${Object.keys(stores).join(",")}`,
+    `soak:remote: --runs, --seed and --scale are whole numbers; --stores are of ${Object.keys(stores).join(",")}`,
   );
   process.exit(1);
 }
@@ -56,6 +60,11 @@ let failed = 0;
 for (const name of chosen) {
   const store = await stores[name]?.();
   if (store === undefined) continue;
+  if (many > 0) {
+    if (!(await scale(name, store.open("scale/"), many))) failed += 1;
+    await store.stop();
+    continue;
+  }
   const results = await fuzz(runs, (each) => fuzzRun(store.open(`run ${each}/`), { seed: each }));
   const sum = (pick: (result: FuzzResult) => number): number =>
     results.reduce((total, result) => total + pick(result), 0);

@@ -27,5 +27,5 @@ export const stages: readonly Stage[] = [
   { name: "packages:check", seconds: 120 },
   { name: "consumers:check", seconds: 420 },
   { name: "docs:check", seconds: 300 },
-  { name: "test:full", seconds: 2_400, counts: true },
+  { name: "test:full", seconds: 3_000, counts: true },
 ];

@@ -141,14 +141,15 @@ class Fleet {
   }
 }
 
-async function hasOpen(storage: Storage): Promise<boolean> {
+export async function hasOpen(storage: Storage): Promise<boolean> {
   const pages = await Promise.all(openStatuses.map((status) => storage.list({ status, limit: 1 })));
   return pages.some(({ runs }) => runs.length > 0);
 }
 
-type Judged = Pick<ChaosReport, "completed" | "lost" | "doubled" | "changed" | "again">;
+export type Judged = Pick<ChaosReport, "completed" | "lost" | "doubled" | "changed" | "again">;
 
-async function judge(app: App, ids: readonly string[], bodies: readonly Body[]): Promise<Judged> {
+/** Compares the journals of runs with the log of the bodies that ran. */
+export async function judge(app: App, ids: readonly string[], bodies: readonly Body[]): Promise<Judged> {
   const [lost, doubled, changed]: [string[], string[], string[]] = [[], [], []];
   const byRun = Map.groupBy(bodies, ({ run }) => run);
   let completed = 0;
@@ -173,7 +174,7 @@ async function judge(app: App, ids: readonly string[], bodies: readonly Body[]):
   return { completed, lost, doubled, changed, again: bodies.length - records };
 }
 
-function longestStall(times: readonly number[]): Pick<ChaosReport, "longestStallMs" | "stallAtMs"> {
+export function longestStall(times: readonly number[]): Pick<ChaosReport, "longestStallMs" | "stallAtMs"> {
   const sorted = times.toSorted((a, b) => a - b);
   const [began = 0] = sorted;
   let stall = { longestStallMs: 0, stallAtMs: 0 };

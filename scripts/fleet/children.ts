@@ -19,6 +19,10 @@ export class FleetWorker {
     return this.#child.pid ?? 0;
   }
 
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
   get isUp(): boolean {
     return !this.#ended && this.#lines.includes("up");
   }

@@ -1,12 +1,15 @@
 /** The JavaScript of a package: one file per public entry, one for what they share, and parts that are loaded later. */
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { joinChunks } from "./one-chunk.ts";
+import { printLines } from "./print-lines.ts";
 import { builtFiles, type Package } from "./workspace.ts";
 
 /**
- * Bundles into `dist`, a folder. Names stay readable: these files are what stack traces and debuggers show. `define`
- * gives values to names that the sources only declare.
+ * Bundles into `dist`, a folder. Names stay as in the sources, and each statement has a line: these files are what stack traces
+ * and debuggers show, so they need no source maps, which would weigh more than twice as much. `define` gives values to names
+ * that the sources only declare.
  */
 export async function bundleEntries(
   { dir, manifest }: Package,
@@ -31,8 +34,9 @@ export async function bundleEntries(
     format: "esm",
     packages: "external",
     define,
-    sourcemap: "linked",
     logLevel: "error",
   });
   await joinChunks({ base: dir, dist, entry: "index.js" }, metafile.outputs, options);
+  for (const file of globSync("**/*.js", { cwd: dist }).map((name) => join(dist, name)))
+    writeFileSync(file, await printLines(readFileSync(file, "utf8")));
 }

@@ -17,6 +17,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/remote": ["RemoteStorage"],
   "@durable/core/sqlite": ["SqliteStorage"],
   "@durable/core/folder": ["FolderBucket"],
+  "@durable/core/indexeddb": ["IndexedDBBucket"],
   "@durable/core/encryption": ["aesGcm"],
   "@durable/core/storage": ["pageSize", "isDead", "thisProcess"],
   "@durable/core/inspect": ["viewRun", "replayRun"],
@@ -25,6 +26,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/types": ["type ReceiveOptions"],
   "@durable/cli": ["runCli", "type CliStreams"],
   "@durable/http": ["createHandler", "type Handler"],
+  "@durable/http/client": ["createClient"],
   "@durable/http/kit": ["isForeign"],
   "@durable/http/node": ["serve"],
   "@durable/ai-sdk": ["usageOf"],
@@ -34,6 +36,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/dashboard": ["exportRun"],
   "@durable/dashboard/node": ["serveDashboard"],
   "@durable/otel": ["telemetry"],
+  "@durable/evals": ["evaluate"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
   "@durable/simulator": ["explore"],
@@ -64,6 +67,7 @@ const body = `
     encryption: aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY" } }),
   });
   expectHello(await sealed.run("Ada", { id: "in-a-bucket" }), false);
+  if (new IndexedDBBucket("runs").name !== "runs") throw new Error("The bucket has another name.");
 
   const app = createApp({ workflows: [greet] });
   const handler: Handler = createHandler(app, { authorize: () => true });
@@ -71,8 +75,15 @@ const body = `
   const reply = await fetch(server.url + "/runs/by-default");
   if (isForeign(new Request(server.url))) throw new Error("A program is not a page.");
   const read = (await reply.json()) as { readonly output?: unknown };
+  const client = createClient<typeof app>({ url: server.url });
+  const told: string = await (await client.start("greet", "Ada", { id: "by-client" })).result();
+  // @ts-expect-error There is no such workflow.
+  void (() => client.start("great", "Ada"));
+  // @ts-expect-error The input is a text.
+  void (() => client.start("greet", 7));
   await server.close();
   if (read.output !== "hello Ada!") throw new Error("The reply is " + JSON.stringify(read));
+  if (told !== "hello Ada!") throw new Error("The client got " + told);
 
   const said: string[] = [];
   const output = { write: (text: string) => said.push(text) };
@@ -100,6 +111,14 @@ const body = `
   if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");
   const { verdict } = await replayRun(app, "by-default");
   if (verdict !== "same") throw new Error("The replay was " + verdict);
+  const report = await evaluate(app, {
+    name: "exclaim",
+    runs: ["by-default"],
+    from: "polish",
+    variants: [{ name: "as it was", version: "1" }],
+    score: { loud: ({ after }) => String(after.output).endsWith("!") },
+  });
+  if (!report.passed || report.variants[1]?.same !== 1) throw new Error("The eval says " + report.text());
   const { steps } = usageOf(await greet.get("by-default").entries());
   const options: S3Options = { bucket: "journal", accessKeyId: "id", secretAccessKey: "key" };
   const budget = createBudget({ operations: 1 });

@@ -11,10 +11,17 @@ export type Declared = {
   readonly doc: string;
   /** The statement, without `export` and `declare`, for each overload. */
   readonly texts: readonly string[];
+  /** The doc comment of each overload, without stars. */
+  readonly docs: readonly string[];
 };
 
 /** A name that comes from another file: `specifier` is as written, `name` is its name there. */
-export type Imported = { readonly specifier: string; readonly name: string };
+export type Imported = {
+  readonly specifier: string;
+  readonly name: string;
+  /** It comes as a type only, even if it is a class. */
+  readonly isType: boolean;
+};
 
 export type DeclarationFile = {
   readonly declared: ReadonlyMap<string, Declared>;
@@ -27,20 +34,20 @@ type Statement = { readonly doc: string; readonly text: string };
 
 const declaration =
   /^(?:export )?(?:declare )?(?:abstract )?(function|class|interface|type|const|let)\s+([\w$]+)/;
-const list = /^(import|export)\s+(?:type\s+)?\{([^}]*)\}(?:\s*from\s*"([^"]+)")?/;
+const list = /^(import|export)\s+(type\s+)?\{([^}]*)\}(?:\s*from\s*"([^"]+)")?/;
 
 export function readDeclarations(source: string): DeclarationFile {
   const declared = new Map<string, Declared>();
   const imported = new Map<string, Imported>();
   const exported = new Map<string, Imported | string>();
   for (const { doc, text } of statements(source)) {
-    const [, word, names = "", specifier] = list.exec(text) ?? [];
+    const [, word, typesOnly, names = "", specifier] = list.exec(text) ?? [];
     const [, kind = "", name = ""] = declaration.exec(text) ?? [];
     if (word !== undefined) {
-      for (const [outer, inner] of pairs(names)) {
-        if (word === "export")
-          exported.set(outer, specifier === undefined ? inner : { specifier, name: inner });
-        else if (specifier !== undefined) imported.set(outer, { specifier, name: inner });
+      for (const { outer, name, type } of pairs(names)) {
+        const from = { name, isType: type || typesOnly !== undefined };
+        if (word === "export") exported.set(outer, specifier === undefined ? name : { specifier, ...from });
+        else if (specifier !== undefined) imported.set(outer, { specifier, ...from });
       }
     } else if (kind !== "") {
       const before = declared.get(name);
@@ -50,6 +57,7 @@ export function readDeclarations(source: string): DeclarationFile {
         kind: (kind === "let" ? "const" : kind) as Declared["kind"],
         doc: before?.doc || doc,
         texts: [...(before?.texts ?? []), bare],
+        docs: [...(before?.docs ?? []), doc],
       });
       if (text.startsWith("export ")) exported.set(name, name);
     }
@@ -57,15 +65,15 @@ export function readDeclarations(source: string): DeclarationFile {
   return { declared, imported, exported };
 }
 
-/** `a, type b as c` as pairs of the name after `as` and the name before it. */
-function pairs(names: string): [outer: string, inner: string][] {
+/** The names of `a, type b as c`: `outer` is the one after `as`. */
+function pairs(names: string): { outer: string; name: string; type: boolean }[] {
   return names
     .split(",")
-    .map((item) => item.trim().replace(/^type\s+/, ""))
+    .map((item) => item.trim())
     .filter((item) => item !== "")
     .map((item) => {
-      const [inner = "", outer = inner] = item.split(/\s+as\s+/);
-      return [outer, inner];
+      const [name = "", outer = name] = item.replace(/^type\s+/, "").split(/\s+as\s+/);
+      return { outer, name, type: /^type\s/.test(item) };
     });
 }
 
@@ -114,12 +122,15 @@ export type Word = {
   readonly before: string;
 };
 
-/** The words of a declaration; comments and texts in quotes are not searched. */
+/** The words of a declaration; of comments and texts in quotes, only the names in `${}` are searched. */
 export function* wordsIn(text: string): Generator<Word> {
   let before = "";
   for (const { at, end, kind } of tokens(text)) {
     if (kind === "comment") continue;
     const word = text.slice(at, end);
+    if (word.startsWith("`"))
+      for (const { 1: name = "", index } of word.matchAll(/(?<=\$\{)([A-Za-z_$][\w$]*)/g))
+        yield { word: name, from: at + index, before: "{" };
     if (kind === "text" && /^[A-Za-z_$]/.test(word)) yield { word, from: at, before };
     before = word;
   }

@@ -7,17 +7,17 @@
  * D4. docs/errors.md has a row and a section for every error code, and for nothing else; the messages it
  *     shows in `text` blocks are messages of the code.
  * D10. A page that people read from top to bottom has at most 1,500 words, not counting its code.
- * D14. ARCHITECTURE.md says how many files the path for one evening has, and how many lines, rounded to the hundred. They are
- *     the files in its table, and at most 2,600 lines.
+ * D14, D15. ARCHITECTURE.md is true: docs-architecture.ts.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
+import { architectureProblems } from "./docs-architecture.ts";
 import { readPage, type Page } from "./markdown.ts";
 
 export type Problem = { readonly file: string; readonly line: number; readonly message: string };
 export type Pages = ReadonlyMap<string, Page & { readonly source: string }>;
 
-const patterns = ["*.md", "docs/**/*.md", "packages/*/README.md"];
+const patterns = ["*.md", "docs/**/*.md", "{packages,examples}/*/README.md", "examples/README.md"];
 
 const mostWords = 1_500;
 /** Pages that people search instead of reading them whole. */
@@ -26,12 +26,11 @@ const anyLength = [
   "docs/decisions/",
   "docs/reference/",
   "docs/errors.md",
+  // The index.
+  "docs/README.md",
   "ARCHITECTURE.md",
   "CHANGELOG.md",
 ];
-
-/** More than this is not read in one evening. */
-const mostLines = 2_600;
 
 /** Every page of the documentation at `base`, by its path. */
 export function readPages(base: string): Pages {
@@ -52,7 +51,7 @@ export function checkPages(base: string, pages: Pages): Problem[] {
       .split("\n")
       .flatMap((text, index) => unknownScripts(text, scripts).map(at(file, index + 1))),
     ...(file === "docs/errors.md" ? errorProblems(base, page) : []),
-    ...(file === "ARCHITECTURE.md" ? eveningProblems(base, page.source).map(at(file, 1)) : []),
+    ...(file === "ARCHITECTURE.md" ? architectureProblems(base, page.source).map(at(file, 1)) : []),
     ...tooLong(file, page).map(at(file, 1)),
   ]);
 }
@@ -79,33 +78,6 @@ function complaint(base: string, pages: Pages, file: string, target: string): st
 function tooLong(file: string, { words }: Page): string[] {
   if (words <= mostWords || anyLength.some((path) => file.startsWith(path))) return [];
   return [`the page has ${words} words, and the limit is ${mostWords}: split it`];
-}
-
-/** A file of the table that is missing is a broken link, and has no lines here. */
-function eveningProblems(base: string, source: string): string[] {
-  const [, section = ""] = /^## Read it in one evening\n(.*?)(?=^## |$(?!\n))/ms.exec(source) ?? [];
-  const said = /\b(\d+) files\b[^.]*?\babout ([\d,]+) lines\b/s.exec(section);
-  if (said === null) return ['"Read it in one evening" must say "... files ..., about ... lines"'];
-  const files = [...section.matchAll(/^\| \d+ \| \[[^\]]*\]\(([^)#]+)\)/gm)].map(([, path = ""]) =>
-    join(base, path),
-  );
-  const lines = files.reduce((sum, file) => sum + (existsSync(file) ? linesOf(file) : 0), 0);
-  const found = [String(files.length), (Math.round(lines / 100) * 100).toLocaleString("en")];
-  const [, ...claimed] = said;
-  return [
-    ...(claimed.join(" ") === found.join(" ")
-      ? []
-      : [
-          `the path for one evening has ${found.join(" files and about ")} lines, and the page says ${claimed.join(" and ")}`,
-        ]),
-    ...(lines <= mostLines
-      ? []
-      : [`the path for one evening has ${lines} lines, and the limit is ${mostLines}: leave a file out`]),
-  ];
-}
-
-function linesOf(file: string): number {
-  return readFileSync(file, "utf8").split("\n").length - 1;
 }
 
 /** Script names by workspace; the root's under the empty name. */

@@ -76,7 +76,7 @@ export function replaceLinks(source: string, replace: (target: string) => string
 }
 
 /** A heading's anchor, as GitHub makes it. */
-function slug(title: string): string {
+export function slug(title: string): string {
   return title
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
     .toLowerCase()

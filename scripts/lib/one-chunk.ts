@@ -16,8 +16,10 @@ export async function joinChunks(
   if (chunks.length < 2) return;
   const joined = join(dist, "chunks", "kernel.js");
   const places = new Map(chunks.map((chunk, n) => [join(base, chunk), n]));
+  const all = chunks.flatMap((chunk) => outputs[chunk]?.exports ?? []);
+  const shared = new Set(all.filter((name, i) => all.indexOf(name) !== i));
   const lines = chunks.map((chunk, n) => {
-    const names = outputs[chunk]?.exports.map((name) => `${name} as ${name}_${n}`) ?? [];
+    const names = outputs[chunk]?.exports.map((name) => renamed(name, joinedName(name, n, shared))) ?? [];
     return `export { ${names.join(", ")} } from ${JSON.stringify(specifier(dist, join(base, chunk)))};`;
   });
   await build({
@@ -28,7 +30,6 @@ export async function joinChunks(
     bundle: true,
     format: "esm",
     packages: "external",
-    sourcemap: "linked",
     logLevel: "error",
     plugins: [
       {
@@ -41,11 +42,11 @@ export async function joinChunks(
       },
     ],
   });
-  for (const chunk of places.keys())
-    for (const file of [chunk, `${chunk}.map`]) rmSync(file, { force: true });
+  for (const chunk of places.keys()) rmSync(chunk);
   for (const file of globSync("**/*.js", { cwd: dist })) {
     const path = join(dist, file);
-    if (path !== joined) writeFileSync(path, importing(readFileSync(path, "utf8"), { path, joined, places }));
+    if (path !== joined)
+      writeFileSync(path, importing(readFileSync(path, "utf8"), { path, joined, places, shared }));
   }
 }
 
@@ -59,22 +60,44 @@ export function loadedAtOnce(outputs: Metafile["outputs"], entry: string): strin
   return [...found];
 }
 
-/** Lines stay where they are, so that source maps stay right. */
+/**
+ * With one import of the joined file, by name: of an import without names bundlers warn, because packages say that their files
+ * have no side effects.
+ */
 function importing(
   text: string,
-  { path, joined, places }: { path: string; joined: string; places: ReadonlyMap<string, number> },
+  {
+    path,
+    joined,
+    places,
+    shared,
+  }: { path: string; joined: string; places: ReadonlyMap<string, number>; shared: ReadonlySet<string> },
 ): string {
-  const from = JSON.stringify(specifier(dirname(path), joined));
-  return text.replaceAll(/^import (?:\{([^}]*)\} from )?"(\.[^"]*)";$/gm, (whole, names, asked: string) => {
-    const n = places.get(join(dirname(path), asked));
-    if (n === undefined) return whole;
-    if (names === undefined) return `import ${from};`;
-    const renamed = (names as string).replaceAll(
-      /([\w$]+)( as [\w$]+)?/g,
-      (_, name: string, as?: string) => `${name}_${n}${as ?? ` as ${name}`}`,
-    );
-    return `import {${renamed}} from ${from};`;
-  });
+  const names: string[] = [];
+  const rest = text.replaceAll(
+    /^import (?:\{([^}]*)\} from )?"(\.[^"]*)";\n/gm,
+    (whole, asked: string | undefined, from: string) => {
+      const n = places.get(join(dirname(path), from));
+      if (n === undefined) return whole;
+      for (const [, name = "", as = name] of (asked ?? "").matchAll(/([\w$]+)(?: as ([\w$]+))?/g))
+        names.push(`  ${renamed(joinedName(name, n, shared), as)}`);
+      return "";
+    },
+  );
+  if (names.length === 0) return rest;
+  const statement = `import {\n${names.join(",\n")}\n} from ${JSON.stringify(specifier(dirname(path), joined))};\n`;
+  // The first line of a command.
+  const [shebang = ""] = /^#!.*\n/.exec(rest) ?? [];
+  return shebang + statement + rest.slice(shebang.length);
+}
+
+/** The name under which the joined file exports a name of its n-th chunk: two chunks may export different things as one name. */
+function joinedName(name: string, n: number, shared: ReadonlySet<string>): string {
+  return shared.has(name) ? `${name}_${n}` : name;
+}
+
+function renamed(from: string, to: string): string {
+  return from === to ? from : `${from} as ${to}`;
 }
 
 function specifier(folder: string, file: string): string {

@@ -1,11 +1,13 @@
 /** Makes the tarball that gets published, which differs from the workspace folder in three small ways. */
 import {
+  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -18,13 +20,7 @@ export type Packed = Package & { readonly tarball: string };
 
 /** Packs every published package into a folder that lasts as long as `use`, which says whether all went well. */
 export function withTarballs(use: (packed: readonly Packed[], folder: string) => boolean): boolean {
-  const packages = buildOrder(publishedPackages());
-  const unbuilt = packages.filter(({ dir }) => !existsSync(join(dir, "dist")));
-  if (unbuilt.length > 0) {
-    const names = unbuilt.map(({ manifest }) => manifest.name).join(", ");
-    console.error(`There is no dist in ${names}. Run \`npm run build\` first.`);
-    return false;
-  }
+  const packages = builtPackages();
   const folder = mkdtempSync(join(tmpdir(), "durable-packages-"));
   try {
     return use(
@@ -36,13 +32,40 @@ export function withTarballs(use: (packed: readonly Packed[], folder: string) =>
   }
 }
 
+/** Packs every published package into one folder, beside a folder for work; both last as long as `use`. */
+export async function packInto(use: (tarballs: string, home: string) => Promise<void>): Promise<void> {
+  const packages = builtPackages();
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "durable-first-")));
+  try {
+    const tarballs = join(folder, "files");
+    mkdirSync(tarballs);
+    for (const entry of packages) {
+      const tarball = pack(entry, folder);
+      copyFileSync(tarball, join(tarballs, basename(tarball)));
+    }
+    await use(tarballs, join(folder, "home"));
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** The published packages, each of which must have its `dist`. */
+function builtPackages(): Package[] {
+  const packages = buildOrder(publishedPackages());
+  const unbuilt = packages.filter(({ dir }) => !existsSync(join(dir, "dist")));
+  if (unbuilt.length === 0) return packages;
+  const names = unbuilt.map(({ manifest }) => manifest.name).join(", ");
+  throw new Error(`There is no dist in ${names}. Run \`npm run build\` first.`);
+}
+
 /** Packs one package into `<folder>/tarballs` and gives the path of the file. */
 export function pack({ dir, manifest }: Package, folder: string): string {
   const staged = join(folder, "staged", basename(dir));
   const tarballs = join(folder, "tarballs", basename(dir));
   mkdirSync(staged, { recursive: true });
   mkdirSync(tarballs, { recursive: true });
-  if (existsSync(join(dir, "dist"))) cpSync(join(dir, "dist"), join(staged, "dist"), { recursive: true });
+  for (const folder of manifest.files ?? [])
+    if (existsSync(join(dir, folder))) cpSync(join(dir, folder), join(staged, folder), { recursive: true });
   if (existsSync(join(dir, "README.md"))) {
     const readme = readFileSync(join(dir, "README.md"), "utf8");
     writeFileSync(join(staged, "README.md"), publishedReadme(readme, manifest));

@@ -20,6 +20,7 @@ export type Manifest = {
   readonly license?: string;
   readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
   readonly bin?: Record<string, string>;
+  readonly files?: readonly string[];
   readonly exports?: Record<string, Target>;
   readonly imports?: Record<string, Target>;
   readonly dependencies?: Record<string, string>;
@@ -66,11 +67,20 @@ export function entryPoints({ dir, manifest }: Package): EntryPoint[] {
  * The JavaScript files of `dist` that a manifest names: what users import and start, and what the package imports by
  * condition.
  */
-export function builtFiles({ exports = {}, imports = {}, bin = {} }: Manifest): string[] {
+export function builtFiles(manifest: Manifest): string[] {
+  return namedFiles(manifest, /^\.\/dist\/.*\.js$/);
+}
+
+/** The declarations of `dist` that a manifest names. */
+export function declarationFiles(manifest: Manifest): string[] {
+  return namedFiles(manifest, /^\.\/dist\/.*\.d\.ts$/);
+}
+
+function namedFiles({ exports = {}, imports = {}, bin = {} }: Manifest, shape: RegExp): string[] {
   const paths = (target: Target): string[] =>
     typeof target === "string" ? [target] : Object.values(target).flatMap(paths);
   const all = [...Object.values(exports), ...Object.values(imports), ...Object.values(bin)].flatMap(paths);
-  return [...new Set(all)].filter((path) => /^\.\/dist\/.*\.js$/.test(path));
+  return [...new Set(all)].filter((path) => shape.test(path));
 }
 
 /** Dependencies a user of the package gets or has to bring. */

@@ -5,8 +5,8 @@ export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "cancel-replaces-a-failure",
     breaks: "fold.5",
-    find: "    if (this.undoing === null) this.#learnUndoable(entry);\n",
-    replace: "    this.#learnUndoable(entry);\n",
+    find: "if (this.undoing === null && this.summary.eval === undefined) this.#learnUndoable(entry);",
+    replace: "if (this.summary.eval === undefined) this.#learnUndoable(entry);",
     also: [
       {
         find: "(force || !journal.state.undone)",

@@ -186,6 +186,14 @@ const chapters: readonly PlantedBug[] = [
     seenBy: seenBy("repeated"),
   },
   {
+    name: "held-for-longer-than-the-lease",
+    breaks: "remote-storage.5",
+    find: "held = said <= until && said - now >= half ? said : until;",
+    replace: "held = said - now >= half ? said : until;",
+    why: "A run whose driver gave it back is not looked at before its lease would have ended.",
+    seenBy: seenBy("lists"),
+  },
+  {
     name: "outage-waited-for-again",
     breaks: "patience.1",
     find: "if (isDown || Math.max(waited, world.now() - begin) >= deadlineMs) {",
@@ -194,11 +202,11 @@ const chapters: readonly PlantedBug[] = [
     seenBy: seenBy("pauses"),
   },
   {
-    name: "pause-without-its-sign",
-    breaks: "remote-pauses.1",
-    find: "if ((await bucket.get(sign)) === null) await bucket.put(sign, writeObject({}));",
-    replace: "",
-    why: "A workflow is paused, and no driver looks for its pause.",
+    name: "pause-brought-back",
+    breaks: "registers.2",
+    find: "const value = pause === null ? others : [...others, pause];",
+    replace: "const value = [...others, pause ?? { workflow, reason: null, since: 0 }];",
+    why: "A workflow that an operator has unpaused stands still.",
     seenBy: seenBy("pauses"),
   },
 ];

@@ -341,7 +341,41 @@ const plans: readonly PlantedBug[] = [
   },
 ];
 
+const losses = {
+  test: "packages/simulator/test/lost-batches.test.ts",
+  because:
+    "the storage of the other simulations loses single batches in silence, and none that a process has seen",
+};
+
+const lost: readonly PlantedBug[] = [
+  {
+    name: "loss-not-recorded",
+    breaks: "lost-batches.1",
+    find: "if (before === undefined) return;\n    while",
+    replace: "if (before === undefined || this.#known.delete(locator)) return;\n    while",
+    why: "A run goes on after its storage lost batches, and nothing says so.",
+    seenBy: losses,
+  },
+  {
+    name: "loss-of-another-length",
+    breaks: "lost-batches.1",
+    find: "from: before.position, to: journal.position, steps",
+    replace: "from: before.position, to: before.position - 1, steps",
+    why: "The record of a loss says that one batch was lost, however many there were.",
+    seenBy: losses,
+  },
+  {
+    name: "lost-starts-not-seen",
+    breaks: "lost-batches.2",
+    find: 'if (entry.seq <= journal.seq || !("key" in entry)) continue;',
+    replace: "if (entry.seq > 0) continue;",
+    why: "A step whose recorded start was lost runs again without a question, though its effect may have happened.",
+    seenBy: losses,
+  },
+];
+
 export const plantedInRuns: readonly PlantedBug[] = [
+  ...lost,
   ...streams,
   ...children,
   ...uncertain,

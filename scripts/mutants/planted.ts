@@ -6,6 +6,7 @@ import { plantedInBudgets } from "./planted-budgets.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInEnds } from "./planted-ends.ts";
+import { plantedInEvals } from "./planted-evals.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInMessages } from "./planted-messages.ts";
 import { plantedInFinding } from "./planted-find.ts";
@@ -32,6 +33,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInEnds,
+  ...plantedInEvals,
   ...plantedInMessages,
   ...plantedInPurges,
   ...plantedInTelemetry,

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { checkBlocks } from "../lib/docs-blocks.ts";
 import { checkPages, readPages } from "../lib/docs-pages.ts";
+import { floors } from "../lib/floors.ts";
 import { root } from "../lib/workspace.ts";
 
 const folders: string[] = [];
@@ -126,6 +127,14 @@ describe("pages", () => {
     expect(check({ "docs/errors.md": `${sound["docs/errors.md"]}\n${long}` })).toEqual([]);
   });
 
+  /** The map of core as it should be. */
+  const map = (): string => {
+    const lines = floors.flatMap((rooms, index) =>
+      rooms.map((room) => `${String(index + 1).padStart(2)}  ${room}${room.endsWith(".ts") ? "" : "/"}  x`),
+    );
+    return `## The map of core\n\n\`\`\`text\n${lines.join("\n")}\n\`\`\`\n`;
+  };
+
   describe("D14: the path for one evening", () => {
     const row = (n: number, file: string): string =>
       `| ${n} | [\`${file}\`](packages/core/src/${file}) | x |\n`;
@@ -134,7 +143,7 @@ describe("pages", () => {
       check({
         "ARCHITECTURE.md": [
           `# A\n\n## Read it in one evening\n\n${says}\n\n|  | File |\n|---|---|\n`,
-          `${row(1, "one.ts")}${row(2, "two.ts")}\n## The laws\n\n${row(3, "say.ts")}`,
+          `${row(1, "one.ts")}${row(2, "two.ts")}\n## The laws\n\n${row(3, "say.ts")}\n${map()}`,
         ].join(""),
         "packages/core/src/one.ts": "\n".repeat(lines[0]),
         "packages/core/src/two.ts": "\n".repeat(lines[1]),
@@ -160,7 +169,34 @@ describe("pages", () => {
         "ARCHITECTURE.md:1 the path for one evening has 2601 lines, and the limit is 2600: leave a file out",
       ]);
       expect(path("Read these.", [1, 1])).toEqual([expect.stringContaining("must say")]);
-      expect(check({ "ARCHITECTURE.md": "# A" })).toEqual([expect.stringContaining("must say")]);
+      expect(check({ "ARCHITECTURE.md": `# A\n\n${map()}` })).toEqual([expect.stringContaining("must say")]);
+    });
+  });
+
+  describe("D15: the map of core, and the files that the page names", () => {
+    const page = (text: string): string[] =>
+      check({
+        "ARCHITECTURE.md": `# A\n\n## Read it in one evening\n\nRead 0 files, about 0 lines.\n\n${text}`,
+      }).map((problem) => problem.replace("ARCHITECTURE.md:1 ", ""));
+
+    it("accepts the rooms of the floor plan, and names that leave out folders", () => {
+      expect(page(`${map()}\n\`say.ts\`, \`values/errors.ts\`, \`ctx.step\``)).toEqual([]);
+    });
+
+    it("notices a room that is missing, one that is not there, and one on another floor", () => {
+      expect(page(map().replace(/^ 2  worker.*\n/m, ""))).toEqual([
+        'the map of core lacks "2 worker/", which is in scripts/lib/floors.ts',
+      ]);
+      expect(page(map().replace(" 3  app.ts", " 3  app.ts  x\n 3  fleet.ts"))).toEqual([
+        'the map of core has "3 fleet.ts", which is not in scripts/lib/floors.ts',
+      ]);
+      expect(page(map().replace(" 3  app.ts", " 4  app.ts"))).toHaveLength(2);
+    });
+
+    it("notices a file that has gone", () => {
+      expect(page(`${map()}\nThen \`journal/say.ts\`.`)).toEqual([
+        "journal/say.ts: there is no such source file",
+      ]);
     });
   });
 });

@@ -27,7 +27,7 @@ function cells(text: string, heading: string): string[] {
 }
 
 const actionNames =
-  /`(start|read|tokens|list|overview|stream|fork|cancel|delete|purge|send|report|pause|unpause|retry|schedules|schedule|describe)`/g;
+  /`(start|read|tokens|list|overview|stream|fork|cancel|delete|purge|send|report|score|pause|unpause|retry|schedules|schedule|describe)`/g;
 
 interface Operation {
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];

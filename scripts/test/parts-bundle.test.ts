@@ -43,3 +43,10 @@ test("@durable/otel brings the interface of OpenTelemetry, and no SDK", async ()
   expect(first.some((path) => path.startsWith("packages/otel/src/"))).toBe(true);
   expect(first.filter((path) => /@opentelemetry\/(?!api\/)/.test(path))).toEqual([]);
 });
+
+test("a page that imports the client of the handler gets nothing else", async () => {
+  const { first, later } = await loaded('export { createClient } from "@durable/http/client";');
+  expect(later).toEqual([]);
+  const foreign = first.filter((path) => !/^packages\/http\/src\/client(\/|\.ts$)/.test(path));
+  expect(foreign).toEqual(["<stdin>"]);
+});

@@ -5,14 +5,19 @@ import { attackTwoTenants } from "../lib/two-tenants.ts";
 import { byPrefix } from "../../packages/http/test/support/policies.ts";
 
 const full = inject("full");
-const count = full ? 300 : 15;
+const count = full ? 300 : 20;
 
 test("a hostile tenant sees, changes and answers nothing of the other", async () => {
-  const { tried, ends, problems } = await attackTwoTenants({ count, seed: 40 });
+  const { tried, ends, problems } = await attackTwoTenants({ count, seed: 180 });
   expect(problems).toEqual([]);
   expect(tried).toBe(count);
   for (const end of ["200", "202", "403", "chat 200", "chat 403", "chat 409"])
     expect(ends[end] ?? 0, end).toBeGreaterThan(0);
+});
+
+// Sequences that failed: 71110, a request to a chat that another one deletes, found out by its append.
+test.each([71_110])("a sequence that failed before, seed %i", async (seed) => {
+  expect((await attackTwoTenants({ count: 1, seed })).problems).toEqual([]);
 });
 
 const broken: Readonly<Record<string, (action: Action) => boolean>> = {

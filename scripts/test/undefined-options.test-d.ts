@@ -89,15 +89,24 @@ import type {
 } from "@durable/core/types";
 import type { ApprovalOptions as AskOptions, FetchOptions, LiveOptions } from "@durable/core/clients";
 import type { Hooks } from "@durable/core/hooks";
-import type { PlanOptions, SpendOptions } from "@durable/core/inspect";
+import type {
+  ChildSumsOptions,
+  CostsOptions,
+  FleetOptions,
+  PlanOptions,
+  PulseOptions,
+  SpendOptions,
+} from "@durable/core/inspect";
 import type { BucketQuery, RemoteOptions } from "@durable/core/remote";
 import type { StoredScheduleQuery } from "@durable/core/storage";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
+import type { IndexedDBOptions } from "@durable/core/indexeddb";
 import type { BackupOptions, CompactOptions, SqliteOptions } from "@durable/core/sqlite";
 import type { ReplayOptions } from "@durable/core/inspect";
 import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/inspect";
 import type { CliConfig, CliStreams } from "@durable/cli";
+import type { EvalOptions } from "@durable/evals";
 import type {
   HandlerOptions,
   HttpError,
@@ -109,6 +118,7 @@ import type {
   startOnce,
   WebhookOptions,
 } from "@durable/http";
+import type { ClientOptions, ClientQuery, ClientStart, ResultOptions } from "@durable/http/client";
 import type { ServeOptions } from "@durable/http/node";
 import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
 import type { ServeDashboardOptions } from "@durable/dashboard/node";
@@ -184,6 +194,11 @@ interface Listed {
     PauseOptions,
     PlanOptions,
     SpendOptions,
+    ChildSumsOptions,
+    CostsOptions,
+    FleetOptions,
+    PulseOptions,
+    EvalOptions,
     ReadOptions,
     ReceiveOptions,
     RecordOptions,
@@ -224,6 +239,7 @@ interface Listed {
     CompactOptions,
     SqliteOptions,
     FolderOptions,
+    IndexedDBOptions,
     AesGcmOptions,
     FoldOptions,
     PlainOptions,
@@ -239,6 +255,10 @@ interface Listed {
     WebhookOptions,
     NonNullable<WebhookOptions["limits"]>,
     ServeOptions,
+    ClientOptions,
+    ClientQuery,
+    ClientStart,
+    ResultOptions,
     MadeWith<typeof HttpError, 2>,
     OptionsOf<typeof openApi>,
     OptionsOf<typeof readForm, 1>,
