@@ -67,6 +67,12 @@ interface Question {
   readonly question: string;
 }
 
+/** What a model answered to one question: 1 is the best, and B where two are compared. */
+interface Answer {
+  readonly score: number;
+  readonly reason: string;
+}
+
 /** Asks, or reads what was answered before. */
 export async function judged(
   app: App,
@@ -78,7 +84,7 @@ export async function judged(
   const input: Question[] = questions.map((question, i) => ({ name: `ask ${i + 1}`, question }));
   const id = await evalId(app, "judge", [by.kind, model.provider, model.modelId, input]);
   const flow = durable("eval judge", async (ctx, given: readonly Question[]) => {
-    const answers: string[] = [];
+    const answers: Answer[] = [];
     for (const { name, question } of given)
       answers.push(
         await ctx.step(
@@ -90,7 +96,7 @@ export async function judged(
             ];
             const answer = await model.doGenerate({ prompt, abortSignal: signal, temperature: 0 } as never);
             meter(usageIn(model, answer));
-            return answerText(answer);
+            return answerIn(by.kind, answerText(answer), one.runId);
           },
           { model: true, label: "judge" },
         ),
@@ -103,8 +109,7 @@ export async function judged(
       `The judge of run ${one.runId} gave no answer (run ${id} is ${outcome.status}). Run the eval again.`,
       { cause: "error" in outcome ? outcome.error : undefined },
     );
-  const verdicts = (outcome.output as string[]).map((text) => verdictOf(by.kind, text, id));
-  const [first, second] = verdicts;
+  const [first, second] = outcome.output as Answer[];
   const score = second === undefined ? (first?.score ?? 0) : ((first?.score ?? 0) + 1 - second.score) / 2;
   return {
     runId: id,
@@ -134,7 +139,8 @@ function usageIn({ modelId, provider }: JudgeModel, answer: object) {
   return usageOfCounts(modelId, { input: count("inputTokens"), output: count("outputTokens") }, provider);
 }
 
-function verdictOf(kind: Judge["kind"], text: string, id: string): { score: number; reason: string } {
+/** Within the step, so that an answer that is no verdict is not recorded as one: it is asked again by the next eval. */
+function answerIn(kind: Judge["kind"], text: string, runId: string): Answer {
   const found = /\{[^]*\}/.exec(text)?.[0];
   try {
     const { score, better, reason = "" } = JSON.parse(found ?? "") as Readonly<Record<string, unknown>>;
@@ -144,6 +150,6 @@ function verdictOf(kind: Judge["kind"], text: string, id: string): { score: numb
     // The message below says what came.
   }
   throw new FatalError(
-    `The judge of run ${id} answered ${JSON.stringify(text.slice(0, 200))}, which is no verdict. Delete run ${id} to ask again, or use a model that keeps to JSON.`,
+    `The judge of run ${runId} answered ${JSON.stringify(text.slice(0, 200))}, which is no verdict. Run the eval again to ask again, or use a model that keeps to JSON.`,
   );
 }
