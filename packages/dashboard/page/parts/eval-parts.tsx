@@ -213,11 +213,16 @@ function Forest({
       <path class="zero" d={`M${width / 2} 0V${height}`} />
       {changes.map(({ name, change, index }, i) => {
         const y = line * i + line / 2 + 3;
+        // On the side away from zero, whose line would go through it.
+        const place =
+          change.mean < 0
+            ? { x: at(change.low) - 6, "text-anchor": "end" as const }
+            : { x: at(change.high) + 6 };
         return (
           <g key={name} class={colour(index)}>
             <path d={`M${at(change.low)} ${y}H${at(change.high)}`} />
             <circle cx={at(change.mean)} cy={y} r={4} />
-            <text x={at(change.high) + 6} y={y + 4}>
+            <text {...place} y={y + 4}>
               {points(change.mean)}
             </text>
           </g>

@@ -11,6 +11,8 @@ import { Empty, Link, Problem, Status } from "./basic.tsx";
 const stepWidth = 74;
 const lineHeight = 54;
 const left = 38;
+/** Wide enough for a letter of a label, which a picture cannot measure. */
+const letter = 7.5;
 
 export function ForkTree({ runId, version }: { runId: string; version: number }): JSX.Element {
   const { data, reload } = useLoad(`${runId} ${version}`, () => getTree(runId));
@@ -53,8 +55,7 @@ function sharedSteps(node: TreeNode): number {
 }
 
 function Rails({ lines, runId }: { lines: readonly TreeNode[]; runId: string }): JSX.Element {
-  const longest = Math.max(...lines.map(({ steps }) => steps.length));
-  const width = left + longest * stepWidth + 300;
+  const width = Math.max(...lines.map((node) => endOf(node) + 40 + longestOf(wordsOf(node)) * letter));
   const y = (index: number): number => 26 + index * lineHeight;
   const rowOf = new Map(lines.map((node, i) => [node.runId, i]));
   return (
@@ -74,6 +75,22 @@ function Rails({ lines, runId }: { lines: readonly TreeNode[]; runId: string }):
   );
 }
 
+const xOf = (index: number): number => left + index * stepWidth;
+const startX = left - 14;
+
+/** Where the line of a run has its last call. */
+function endOf({ steps }: TreeNode): number {
+  return steps.length === 0 ? startX + 40 : xOf(steps.length - 1);
+}
+
+/** What stands at the end of a line: the run, and below it what it came to. */
+function wordsOf({ runId, label, status, cost: paid, tokens }: TreeNode): readonly [string, string] {
+  const used = cost(paid) || (tokens > 0 ? `${count(tokens)} tokens` : "");
+  return [shortId(runId), [label, statusName(status).toLowerCase(), used].filter(Boolean).join(", ")];
+}
+
+const longestOf = (words: readonly string[]): number => Math.max(...words.map(({ length }) => length));
+
 /**
  * A run and all its calls. What a fork took from the journal is pale, and the last of that hangs on the same call of the parent, so
  * that no branch begins in mid-air.
@@ -81,18 +98,12 @@ function Rails({ lines, runId }: { lines: readonly TreeNode[]; runId: string }):
 function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boolean }): JSX.Element {
   const { node, y, parentY, isHere } = props;
   const shared = sharedSteps(node);
-  const x = (index: number): number => left + index * stepWidth;
-  const start = left - 14;
-  const turn = shared === 0 ? start : x(shared - 1);
-  const end = node.steps.length === 0 ? start + 40 : x(node.steps.length - 1);
-  const about = [
-    node.label ?? "",
-    statusName(node.status).toLowerCase(),
-    cost(node.cost) || (node.tokens > 0 ? `${count(node.tokens)} tokens` : ""),
-  ];
+  const turn = shared === 0 ? startX : xOf(shared - 1);
+  const end = endOf(node);
+  const [id, about] = wordsOf(node);
   return (
     <g>
-      {shared > 0 && <path d={`M${start} ${y}H${turn}`} class="rail pale" />}
+      {shared > 0 && <path d={`M${startX} ${y}H${turn}`} class="rail pale" />}
       {parentY !== y && (
         <path
           d={`M${turn} ${parentY}C${turn - 22} ${parentY + 12} ${turn - 22} ${y - 12} ${turn} ${y}`}
@@ -103,9 +114,9 @@ function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boole
       {node.steps.map(({ key, name, mark, edited }, i) => (
         <g key={key}>
           <title>{edited === true ? `${key}, edited` : key}</title>
-          <circle cx={x(i)} cy={y} r={i < shared ? 5 : 7} class={`node ${edited === true ? "e" : mark}`} />
+          <circle cx={xOf(i)} cy={y} r={i < shared ? 5 : 7} class={`node ${edited === true ? "e" : mark}`} />
           {(i >= shared || parentY === y) && (
-            <text x={x(i)} y={y + 22} class="s" text-anchor="middle">
+            <text x={xOf(i)} y={y + 22} class="s" text-anchor="middle">
               {edited === true && "✎ "}
               {name.length > 11 ? `${name.slice(0, 10)}…` : name}
             </text>
@@ -120,8 +131,11 @@ function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boole
           go(runPath(node.runId));
         }}
       >
-        <text x={end + 30} y={y + 4}>
-          {[shortId(node.runId), ...about].filter((part) => part !== "").join(", ")}
+        <text x={end + 30} y={y - 3}>
+          {id}
+        </text>
+        <text x={end + 30} y={y + 12} class="s">
+          {about}
         </text>
       </a>
     </g>
