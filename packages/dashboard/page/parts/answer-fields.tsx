@@ -1,7 +1,7 @@
 /** The fields of a form from a JSON Schema. */
 
 import type { Signal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { type Field, rowPath, rowsIn, type Typed, withoutRow, withRow } from "../lib/form.ts";
 
 /** What was typed, and what is wrong with it, by path. */
@@ -48,6 +48,17 @@ function Group({ field, path, state, decision }: FieldProps): JSX.Element {
     />
   ));
   if (path === "" || path.endsWith("]")) return <>{inside}</>;
+  return <Framed field={field}>{inside}</Framed>;
+}
+
+/** Fields that belong together, under the title of the one that has them. */
+function Framed({
+  field,
+  children,
+}: {
+  field: FieldProps["field"];
+  children: ComponentChildren;
+}): JSX.Element {
   return (
     <fieldset>
       <legend>
@@ -55,7 +66,7 @@ function Group({ field, path, state, decision }: FieldProps): JSX.Element {
         {!field.required && <small>optional</small>}
       </legend>
       {field.hint !== "" && <small class="faint">{field.hint}</small>}
-      {inside}
+      {children}
     </fieldset>
   );
 }
@@ -70,12 +81,7 @@ function Rows({ field, path, state }: FieldProps): JSX.Element {
   };
   const name = titleOf(field).toLowerCase();
   return (
-    <fieldset>
-      <legend>
-        {titleOf(field)}
-        {!field.required && <small>optional</small>}
-      </legend>
-      {field.hint !== "" && <small class="faint">{field.hint}</small>}
+    <Framed field={field}>
       {item !== null &&
         Array.from({ length: rowsIn(typed, path) }, (_, i) => (
           <div key={i} class="item" role="group" aria-label={`${titleOf(field)} ${i + 1}`}>
@@ -97,7 +103,7 @@ function Rows({ field, path, state }: FieldProps): JSX.Element {
       >
         {`Add to ${name}`}
       </button>
-    </fieldset>
+    </Framed>
   );
 }
 
