@@ -25,7 +25,7 @@ export function judgeLapse(history: History, run: RunLog | undefined, before: No
   if (!history.steady.has(process, Math.min(since, until - ttlMs))) return;
   // A batch of another driver, which came late, has ended this one.
   const isAlone = run.batches.every(
-    (batch) => batch.at < since || batch.outside || driverOf(batch) === owner,
+    (batch) => batch.at < since || batch.outside || driverOf(batch) === owner.split("~")[0],
   );
   if (isAlone)
     history.violate(

@@ -6,6 +6,8 @@
  *          driver may have recorded meanwhile is read.
  * lease.3. A live driver sees entries from outside: the storage notifies it, or it polls.
  * lease.4. It is renewed when two thirds of it are over, by a timer: a clock that is set back does not lengthen it.
+ * lease.5. A name under which a lease was given back is not used again. The request may be done late, or be tried again, and must not
+ *          end the lease that was taken after it.
  */
 
 import type { Entry } from "../journal/entry.ts";
@@ -38,6 +40,7 @@ export class DriverLease {
   readonly #storage: Storage;
   readonly #world: World;
   readonly #ttlMs: number;
+  #journal: RunJournal | null = null;
   #locator = "";
   #owner = "";
   #until = 0;
@@ -76,8 +79,12 @@ export class DriverLease {
 
   /** Takes the lease; `null` while another live driver has it, or all slots of the run are taken. */
   async acquire(journal: RunJournal): Promise<Lease | null> {
-    this.#locator = journal.locator;
-    this.#owner = journal.driver;
+    if (this.#driving === null) {
+      const { unreturned } = journal;
+      this.#take(journal);
+      // It may still be there, under the name of before.
+      if (unreturned !== null) await this.#isBack(unreturned);
+    }
     const asked = this.#world.now();
     const found = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs, this.#slots);
     this.full = found?.full === true;
@@ -115,11 +122,16 @@ export class DriverLease {
 
   /** Like `acquire`, for the batch that creates the run: there is no lease to take before it. */
   leaseForNewRun(journal: RunJournal): AppendRequest["lease"] {
-    this.#locator = journal.locator;
-    this.#owner = journal.driver;
+    this.#take(journal);
     this.owned = true;
     this.#until = this.#world.now() + this.#ttlMs;
     return { owner: this.#owner, ttlMs: this.#ttlMs };
+  }
+
+  #take(journal: RunJournal): void {
+    this.#journal = journal;
+    this.#locator = journal.locator;
+    this.#owner = journal.leases === 0 ? journal.driver : `${journal.driver}~${journal.leases}`;
   }
 
   get valid(): boolean {
@@ -159,7 +171,9 @@ export class DriverLease {
   /** Gives the lease back before anything was done with it: this start does not count, and the note stays. */
   async giveBack(): Promise<void> {
     if (this.#voided !== undefined) await this.#keep(this.#voided);
-    await this.#storage.lease(this.#locator, this.#owner, 0);
+    const owner = this.#retire();
+    await this.#storage.lease(this.#locator, owner, 0);
+    this.#returned(owner);
     this.released();
   }
 
@@ -187,27 +201,43 @@ export class DriverLease {
   }
 
   async #giveUp(quietMs?: number): Promise<void> {
-    if (!(await this.#isBack(quietMs))) void this.#giveUpLater(quietMs);
+    const owner = this.#retire();
+    if (!(await this.#isBack(owner, quietMs))) void this.#giveUpLater(owner, quietMs);
   }
 
-  /** In the background, unless it is taken again. At the latest, it expires by itself. */
-  async #giveUpLater(quietMs?: number): Promise<void> {
+  /** In the background, until it is given back. At the latest, it expires by itself. */
+  async #giveUpLater(owner: string, quietMs?: number): Promise<void> {
     const until = this.#world.now() + this.#ttlMs;
     // A few tries only: others may be in the same outage.
     for (let ms = this.#ttlMs / 15; this.#world.now() < until; ms = Math.min(2 * ms, this.#ttlMs / 6)) {
       await pause(this.#world, ms * (0.5 + this.#world.random() / 2));
-      if (this.owned || (await this.#isBack(quietMs))) return;
+      if (this.#journal?.unreturned !== owner || (await this.#isBack(owner, quietMs))) return;
     }
   }
 
   /** True when the lease is given back, and when this handle of the storage never can: a process must not stay alive for that. */
-  async #isBack(quietMs: number | undefined): Promise<boolean> {
+  async #isBack(owner: string, quietMs?: number): Promise<boolean> {
     try {
-      await this.#storage.release(this.#locator, this.#owner, quietMs);
-      return true;
+      await this.#storage.release(this.#locator, owner, quietMs);
     } catch (error) {
-      return DurableError.is(error, "journal-regressed") || DurableError.is(error, "storage-closed");
+      if (!DurableError.is(error, "journal-regressed") && !DurableError.is(error, "storage-closed"))
+        return false;
     }
+    this.#returned(owner);
+    return true;
+  }
+
+  /** The name of the lease, for the last time (lease.5). */
+  #retire(): string {
+    if (this.#journal !== null) {
+      this.#journal.leases += 1;
+      this.#journal.unreturned = this.#owner;
+    }
+    return this.#owner;
+  }
+
+  #returned(owner: string): void {
+    if (this.#journal?.unreturned === owner) this.#journal.unreturned = null;
   }
 
   start(journal: RunJournal, events: LeaseEvents): void {

@@ -102,6 +102,10 @@ export class RunJournal {
   driven = false;
   /** Another driver has the run, so this one must not go on. */
   lost = false;
+  /** How many of its leases were given back: each has a name of its own. */
+  leases = 0;
+  /** The last of them, while it may not have been given back. */
+  unreturned: string | null = null;
 
   /** A journal that is not read yet. */
   constructor(locator: string, { storage, world, cipher, chapter, known, prices, prompts }: JournalOptions) {

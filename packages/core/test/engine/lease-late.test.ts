@@ -151,3 +151,33 @@ test("a driver that wakes up after its run has ended elsewhere keeps no lease of
   expect((await base.storage.list()).runs[0]).toMatchObject({ status: "completed" });
   expect(await isFree(base)).toBe(true);
 });
+
+test.each(["is lost, and sent again", "is done later"])(
+  "a lease that is taken again stays when the request that gave it back before %s (lease.5)",
+  async (fate) => {
+    const base = lab();
+    const { world } = base;
+    const job = durable("job", (ctx) => ctx.step("work", () => pause(world, 25_000)), {
+      rate: { max: 1, per: "1 minute" },
+    });
+    const other = createApp({ ...base, workflows: [job] });
+    await other.start("job", undefined, { id: "r", drive: false });
+    let [queued, releases] = [0, 0];
+    const storage = replaced(base, {
+      // A message comes first, so the lease is given back and taken again.
+      append: async (request) => {
+        if (request.batch.includes("run.queued") && ++queued === 1) await other.send("r", "news", 1);
+        return base.storage.append(request);
+      },
+      release: async (...given) => {
+        if (++releases > 1) return base.storage.release(...given);
+        if (fate === "is done later") world.timer(3_000, () => void base.storage.release(...given));
+        throw new Error("no reply");
+      },
+    });
+    const driven = createApp({ ...base, storage, workflows: [job], bind: false }).advance("r");
+    await world.advance(10_000);
+    expect([queued, releases > 0, await isFree(base)]).toEqual([2, true, false]);
+    expect(await world.run(driven)).toMatchObject({ status: "completed" });
+  },
+);
