@@ -69,8 +69,30 @@ describe("a search", () => {
     ["lisbon", false],
     ['"try again"', true],
     ["label:try", false],
+    ["waiting:yes", false],
   ])("%s", (text, fits) => {
     expect(search(text)).toBe(fits);
+  });
+
+  test("finds an open wait, whatever else the run does, and asks a storage that finds for it", () => {
+    const asks = run({ status: "running", state: "running", waits: { count: 1, expiresAt: null } });
+    expect(
+      ["waiting:yes", "waiting:yes status:running", "waiting:yes status:suspended"].map((text) =>
+        search(text, asks),
+      ),
+    ).toEqual([true, true, false]);
+    const { terms } = readSearch("waiting:yes");
+    expect(runSearch(terms, { now })).toMatchObject({ query: { waiting: true }, statuses: [], scans: false });
+    const plain = runSearch(terms, { now, finds: false });
+    expect([plain.query.waiting, plain.scans]).toEqual([undefined, true]);
+    expect(search("waiting:no")).toEqual([expect.stringContaining("Write waiting:yes")]);
+  });
+
+  test("an open journal is open, and not running", () => {
+    const journal = run({ workflow: "", status: "running", state: "open" });
+    expect(
+      ["status:running", "status:open", "status:running,open"].map((text) => search(text, journal)),
+    ).toEqual([false, true, true]);
   });
 
   test.each([

@@ -69,8 +69,13 @@ export interface RunList {
   readonly next: string | null;
 }
 
-/** How many runs have a status; `more` when there are even more. */
-export type Counts = Readonly<Record<RunStatus, { readonly count: number; readonly more: boolean }>>;
+/**
+ * How many runs have a status, and how many have an open wait, whatever else they do; `more` when there are even more. An open
+ * journal does not run.
+ */
+export type Counts = Readonly<
+  Record<RunStatus | "waiting", { readonly count: number; readonly more: boolean }>
+>;
 
 export type { Pulse } from "@durable/core/inspect";
 
@@ -127,9 +132,10 @@ export interface Attention {
   readonly moreFailures: number;
   readonly blocked: readonly BlockedGroup[];
   readonly waits: Inbox["open"] & {
-    /** The first that is late, and the first that is not. */
+    /** The first that is late, the first that expires soon, and the first of the others. */
     readonly first: Expiring | null;
     readonly next: Expiring | null;
+    readonly other: Omit<Expiring, "expiresAt"> | null;
   };
   /** `null` for those who may not see it. */
   readonly due: readonly DueWork[] | null;

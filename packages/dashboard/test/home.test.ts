@@ -1,14 +1,14 @@
 /** Home: figures of the time, what needs somebody, and bulk actions, from heads alone. */
 
-import { MemoryStorage } from "@durable/core";
-import { afterEach, describe, expect, test } from "vitest";
-import type { Attention, PulseReply } from "../src/api.ts";
+import { type App, createApp, durable, Journal, MemoryStorage } from "@durable/core";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Attention, Counts, Inbox, PulseReply, RunList } from "../src/api.ts";
 import { csvOf } from "../page/lib/csv.ts";
 import { forEach } from "../page/lib/many.ts";
 import { Site } from "./support/ask.ts";
 import { axeProblems } from "./support/axe.ts";
 import { picture, skipReason } from "./support/chromium.ts";
-import { prices } from "./support/journals.ts";
+import { prices, secret } from "./support/journals.ts";
 import { opened } from "./support/opened.ts";
 import { soon } from "./support/visitor.ts";
 import { trouble, yesterday } from "./support/yesterday.ts";
@@ -58,6 +58,50 @@ test("figures, failures by kind, late approvals, and work that nobody takes; no 
   expect((await site.fetch("/api/pulse?range=1y")).status).toBe(400);
   await site.get("runs");
   expect(storage.reads).toBe(0);
+});
+
+/** A run that asks a person while it works, one that is parked by its question, one that sleeps, and two open journals. */
+async function questions(): Promise<App> {
+  const busy = durable("busy", (ctx) =>
+    ctx.parallel({
+      ask: (c) => c.suspend("pay", { note: { question: "Pay 40?" } }),
+      work: (c) =>
+        c.step("work", ({ signal }) => new Promise((_, no) => signal.addEventListener("abort", no))),
+    }),
+  );
+  const parked = durable("parked", (ctx) => ctx.suspend("send", { note: { question: "Send it?" } }));
+  const asleep = durable("asleep", (ctx) => ctx.sleep("1 day"));
+  const app = createApp({
+    storage: new MemoryStorage(),
+    secret,
+    workflows: [busy, parked, asleep],
+    bind: false,
+    patience: 0,
+  });
+  await app.run("parked", undefined, { id: "parked" });
+  await app.run("asleep", undefined, { id: "asleep" });
+  void app.run("busy", undefined, { id: "busy" }).catch(() => null);
+  await vi.waitFor(async () => expect((await app.list({ waiting: true })).runs).toHaveLength(2), soon);
+  for (const id of ["chat-1", "chat-2"]) await (await Journal.open(id, { app })).record("say", () => "hello");
+  return app;
+}
+
+test("every open question counts, also of a run that works; open journals do not run", async () => {
+  const app = await questions();
+  const site = new Site({ app });
+  const counts = await site.get<Counts>("counts");
+  const { open } = await site.get<Inbox>("inbox");
+  expect([counts.waiting.count, counts.running.count, counts.suspended.count, open.count]).toEqual([
+    2, 1, 2, 2,
+  ]);
+  const ids = async (query: string): Promise<string[]> =>
+    (await site.get<RunList>(`runs?${query}`)).runs.map(({ runId }) => runId).toSorted();
+  expect(await ids("waiting=yes")).toEqual(["busy", "parked"]);
+  expect(await ids("status=running")).toEqual(["busy"]);
+  expect(await ids("status=open")).toEqual(["chat-1", "chat-2"]);
+  const { waits } = await site.get<Attention>("attention");
+  expect(waits).toMatchObject({ count: 2, late: 0, soon: 0, other: { question: "Send it?" } });
+  await app.close();
 });
 
 test("a storage without `during` has no figures, and the rest of the page", async () => {
@@ -192,6 +236,29 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.button("Cancel 4 runs").click();
     await one.says("Cancelled 4 runs.");
     expect((await site.current.app.list({ workflow: "refund", status: "cancelled" })).runs).toHaveLength(4);
+    await one.close();
+  });
+});
+
+describe.skipIf(skipReason !== null)("in a browser, with questions that never expire", () => {
+  const site = opened(() => questions());
+
+  test("the head and the chips count every open question", async () => {
+    const one = await site.current.visit("/");
+    await one.says("One thing needs you");
+    await expect
+      .poll(() => one.page.locator("main").innerText(), soon)
+      .toMatch(/2\s+approvals wait\s+first: /);
+    const chips = one.page.getByRole("group", { name: "Filter by status" });
+    await expect.poll(() => chips.innerText(), soon).toMatch(/Waiting 2\s+Suspended 2\s+Running 1/);
+    await chips.getByRole("button", { name: "Waiting" }).click();
+    await expect.poll(() => one.place, soon).toBe("/?waiting=yes");
+    await expect
+      .poll(async () => (await one.lines()).toSorted(), soon)
+      .toEqual(["Running busy busy", "Waiting parked parked"]);
+    await chips.getByRole("button", { name: "Running" }).click();
+    await expect.poll(() => one.lines(), soon).toEqual(["Running busy busy"]);
+    expect(one.place).toBe("/?status=running");
     await one.close();
   });
 });

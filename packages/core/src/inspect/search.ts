@@ -17,6 +17,7 @@ import { locatorOfTrace } from "./trace.ts";
 /** What can be searched for besides words. */
 export const searchFields = [
   "status",
+  "waiting",
   "workflow",
   "parent",
   "label",
@@ -53,7 +54,7 @@ export const searchStatuses: readonly string[] = [...statuses, ...states];
 const synonyms: Readonly<Record<string, string>> = { done: "completed" };
 
 const usage =
-  "Use status: workflow: tag:name=value version: since:1d until:2026-11-17 error: cost>0.5 score:helpful<1 model: step: label: parent: q: or words.";
+  "Use status: waiting:yes workflow: tag:name=value version: since:1d until:2026-11-17 error: cost>0.5 score:helpful<1 model: step: label: parent: q: or words.";
 
 /** Splits at separators outside of quotes. */
 function split(text: string, separator: RegExp): string[] {
@@ -140,15 +141,9 @@ export function runSearch(terms: SearchTerms, context: SearchContext): RunSearch
   const problem = (text: string): void => void problems.push(text);
   const listOf = (field: SearchField): string[] => split(terms[field] ?? "", /,/).map(bare);
   const status = statusOf(listOf("status"), problem);
+  const waiting = waitingOf(listOf("waiting"), problem);
   const tags = tagsOf(listOf("tag"), problem);
-  const [createdAfter, createdBefore] = (["since", "until"] as const).map((field) => {
-    const text = bare(terms[field] ?? "");
-    if (text === "") return undefined;
-    const time = searchTime(text, field, context);
-    if (time === null)
-      problem(`${field}:${text} is no time. Use 30m, 6h, 7d, 2026-11-17 or 2026-11-17T10:00.`);
-    return time ?? undefined;
-  });
+  const [createdAfter, createdBefore] = timesOf(terms, context, problem);
   const [workflow, version, parent, label, model, step] = (
     ["workflow", "version", "parent", "label", "model", "step"] as const
   ).map(listOf);
@@ -159,17 +154,27 @@ export function runSearch(terms: SearchTerms, context: SearchContext): RunSearch
   // A trace id names its run.
   const traces = words.map(locatorOfTrace);
   const q = bare(terms.q ?? "");
-  const found = { tags, version: some(version), createdAfter, createdBefore, q: q === "" ? undefined : q };
+  const found = {
+    waiting,
+    tags,
+    version: some(version),
+    createdAfter,
+    createdBefore,
+    q: q === "" ? undefined : q,
+  };
   return {
     query: { workflow: some(workflow), parent: some(parent), ...(context.finds === false ? {} : found) },
     statuses: status.pushed,
     scans:
       [terms.text, terms.error, terms.cost, terms.score, terms.label, terms.model, terms.step].some(
         Boolean,
-      ) || status.pushed.length !== listOf("status").length,
+      ) ||
+      status.isWider ||
+      (waiting === true && context.finds === false),
     problems,
     fits: (head) =>
       status.fits(head) &&
+      (waiting === undefined || head.waits !== undefined) &&
       isOneOf(workflow, head.workflow) &&
       isOneOf(version, head.version) &&
       isOneOf(label, head.label ?? undefined) &&
@@ -209,7 +214,12 @@ type Say = (problem: string) => void;
 function statusOf(
   given: readonly string[],
   problem: Say,
-): { readonly pushed: readonly RunStatus[]; readonly fits: (head: SearchedRun) => boolean } {
+): {
+  readonly pushed: readonly RunStatus[];
+  /** Runs of the pushed statuses, or of all, are read for some that fit. */
+  readonly isWider: boolean;
+  readonly fits: (head: SearchedRun) => boolean;
+} {
   const asked = given.map((name) => synonyms[name] ?? name);
   for (const name of asked)
     if (!searchStatuses.includes(name))
@@ -218,9 +228,31 @@ function statusOf(
   // What a run does does not tell its status, so all are read.
   return {
     pushed: pushed.length === asked.length ? pushed : [],
+    isWider: pushed.length !== asked.length,
+    // An open journal has the status of a run that is driven, and is `open`.
     fits: ({ status, state }) =>
-      asked.length === 0 || pushed.includes(status) || (state !== undefined && asked.includes(state)),
+      asked.length === 0 ||
+      (state !== "open" && pushed.includes(status)) ||
+      (state !== undefined && asked.includes(state)),
   };
+}
+
+function timesOf(terms: SearchTerms, context: SearchContext, problem: Say): (number | undefined)[] {
+  return (["since", "until"] as const).map((field) => {
+    const text = bare(terms[field] ?? "");
+    if (text === "") return undefined;
+    const time = searchTime(text, field, context);
+    if (time === null)
+      problem(`${field}:${text} is no time. Use 30m, 6h, 7d, 2026-11-17 or 2026-11-17T10:00.`);
+    return time ?? undefined;
+  });
+}
+
+function waitingOf(given: readonly string[], problem: Say): true | undefined {
+  if (given.length === 0) return undefined;
+  if (given.join(",") !== "yes")
+    problem(`waiting:${given.join(",")} is not a filter. Write waiting:yes for runs with an open wait.`);
+  return true;
 }
 
 function tagsOf(given: readonly string[], problem: Say): Readonly<Record<string, string>> | undefined {

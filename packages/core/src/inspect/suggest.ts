@@ -45,6 +45,7 @@ const [newest, alike, most] = [200, 50, 12];
 /** Values that are the same for all runs. */
 const fixed: Readonly<Partial<Record<SearchField, readonly string[]>>> = {
   status: searchStatuses,
+  waiting: ["yes"],
   since: ["1h", "24h", "7d", "30d"],
   until: ["1h", "24h", "7d", "30d"],
 };

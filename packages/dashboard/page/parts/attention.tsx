@@ -99,7 +99,8 @@ export function openItems(data: Attention, range: Range): number {
 
 function stuckItems({ waits, blocked, due }: Attention): Item[] {
   const time = now.peek();
-  const waiting = (id: "late" | "soon", title: string, one: Expiring | null, n = waits[id]): Item[] =>
+  const open = waits.count - waits.late - waits.soon;
+  const waiting = (id: string, title: string, one: Partial<Expiring> | null, n: number): Item[] =>
     n === 0
       ? []
       : [
@@ -109,7 +110,10 @@ function stuckItems({ waits, blocked, due }: Attention): Item[] {
             colour: "wait",
             count: String(n),
             title,
-            text: one === null ? "" : `first ${timeLeft(one.expiresAt - time)}: ${one.question || one.runId}`,
+            text:
+              one === null
+                ? ""
+                : `first${one.expiresAt === undefined ? "" : ` ${timeLeft(one.expiresAt - time)}`}: ${one.question || one.runId}`,
             to: "/inbox",
             verb: "Answer",
           },
@@ -125,12 +129,14 @@ function stuckItems({ waits, blocked, due }: Attention): Item[] {
       to: `/?${new URLSearchParams({ status: "queued", workflow }).toString()}`,
       verb: "Show",
     })),
-    ...waiting("late", waits.late === 1 ? "approval is late" : "approvals are late", waits.first),
+    ...waiting("late", waits.late === 1 ? "approval is late" : "approvals are late", waits.first, waits.late),
     ...waiting(
       "soon",
       waits.soon === 1 ? "approval expires within a day" : "approvals expire within a day",
       waits.next,
+      waits.soon,
     ),
+    ...waiting("open", open === 1 ? "approval waits" : "approvals wait", waits.other, open),
     ...blocked.map(({ id, workflow, count: n, message, since, version, code }): Item => ({
       id: `blocked ${id}`,
       upTo: since,

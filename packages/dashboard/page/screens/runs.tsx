@@ -8,7 +8,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Attention, Counts, PulseReply } from "../../src/api.ts";
 import { countWaits, getAttention, getCounts, getPulse, watch } from "../lib/api.ts";
-import { plural, statusName } from "../lib/format.ts";
+import { plural } from "../lib/format.ts";
 import { grouped, type ListLine } from "../lib/grouping.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
 import { RunsStore } from "../lib/runs-store.ts";
@@ -134,24 +134,33 @@ function Head(props: {
   );
 }
 
-const statuses: readonly (readonly [RunStatus, string])[] = [
-  ["blocked", "blocked"],
-  ["failed", "fail"],
-  ["suspended", "waits"],
-  ["paused", "waits"],
-  ["running", "runs"],
-  ["completed", "done"],
-  ["cancelled", "gone"],
+/** `waiting` are runs with an open wait, whatever their status; `suspended` those that are parked for any reason. */
+const chips: readonly (readonly [RunStatus | "waiting", string, string])[] = [
+  ["blocked", "blocked", "Blocked"],
+  ["failed", "fail", "Failed"],
+  ["waiting", "waits", "Waiting"],
+  ["suspended", "waits", "Suspended"],
+  ["paused", "waits", "Paused"],
+  ["running", "runs", "Running"],
+  ["completed", "done", "Completed"],
+  ["cancelled", "gone", "Cancelled"],
 ];
 
 /** Shown only when there are some. */
-const rare: readonly RunStatus[] = ["paused", "cancelled"];
+const rare: readonly string[] = ["suspended", "paused", "cancelled"];
+
+const chooseChip = (name: string): void =>
+  setQuery({
+    status: name === "" || name === "waiting" ? null : name,
+    waiting: name === "waiting" ? "yes" : null,
+  });
 
 function Chips({ counts: all }: { counts: Counts | null }): JSX.Element {
-  const { status = "", ...others } = filters.value;
+  const { status: asked = "", waiting = "", ...others } = filters.value;
+  const status = waiting === "" ? asked : asked === "" ? "waiting" : null;
   // They count all runs, so with another filter they would say something else than the list.
   const counts = Object.keys(others).length === 0 ? all : null;
-  const shown = statuses.filter(
+  const shown = chips.filter(
     ([name]) => name === status || !rare.includes(name) || (all?.[name].count ?? 0) > 0,
   );
   return (
@@ -160,20 +169,20 @@ function Chips({ counts: all }: { counts: Counts | null }): JSX.Element {
         type="button"
         class={`chip ${status === "" ? "on" : ""}`}
         aria-pressed={status === ""}
-        onClick={() => setQuery({ status: null })}
+        onClick={() => chooseChip("")}
       >
         All
       </button>
-      {shown.map(([name, style]) => (
+      {shown.map(([name, style, label]) => (
         <button
           key={name}
           type="button"
           class={`chip ${status === name ? "on" : ""}`}
           aria-pressed={status === name}
-          onClick={() => setQuery({ status: status === name ? null : name })}
+          onClick={() => chooseChip(status === name ? "" : name)}
         >
           <span class={`st ${style}`} />
-          {statusName(name)}{" "}
+          {label}{" "}
           {counts !== null && (
             <b>
               {counts[name].count}

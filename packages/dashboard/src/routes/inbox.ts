@@ -15,7 +15,7 @@ import { waitOf } from "./run.ts";
 /** The most runs with open waits that are counted or searched. */
 const mostCounted = 2_000;
 const countPage = 500;
-const soonMs = 24 * 3_600_000;
+export const soonMs = 24 * 3_600_000;
 
 /** Runs whose waits expire first come first. A search finds words of the question, the id, the label, tags and the workflow. */
 export async function inbox(service: Service, { request, url }: Call): Promise<Response> {

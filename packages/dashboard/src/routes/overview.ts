@@ -20,7 +20,7 @@ import { HttpError } from "@durable/http";
 import { type Call, json, mayDo, readable } from "@durable/http/kit";
 import type { Attention, BlockedGroup, DueWork, Expiring, FailedGroup, PulseReply } from "../api.ts";
 import type { Service } from "../options.ts";
-import { countsOf, openRuns } from "./inbox.ts";
+import { countsOf, openRuns, soonMs } from "./inbox.ts";
 
 const hour = 3_600_000;
 /** The length of each range, and in how many parts it is drawn. */
@@ -71,7 +71,7 @@ export async function pulse(service: Service, call: Call): Promise<Response> {
   return json(200, { pulse: found, since: one.at - ms, until: one.at } satisfies PulseReply);
 }
 
-/** All that needs somebody: failures by their kind, blocked runs, waits that expire, and work that nobody takes. */
+/** All that needs somebody: failures by their kind, blocked runs, open waits, and work that nobody takes. */
 export async function attention(service: Service, call: Call): Promise<Response> {
   const { app } = service;
   const { request, url } = call;
@@ -89,6 +89,7 @@ export async function attention(service: Service, call: Call): Promise<Response>
     const expiresAt = waits?.expiresAt ?? null;
     return expiresAt === null ? [] : [{ runId, question: waits?.question ?? "", expiresAt }];
   });
+  const other = open.heads.find(({ waits }) => (waits?.expiresAt ?? Infinity) > now + soonMs);
   return json(200, {
     failures:
       groups === null ? null : await Promise.all(groups.map((one) => withMessage(service, one, asked))),
@@ -98,6 +99,7 @@ export async function attention(service: Service, call: Call): Promise<Response>
       ...countsOf(open, now),
       first: expiring.find(({ expiresAt }) => expiresAt <= now) ?? null,
       next: expiring.find(({ expiresAt }) => expiresAt > now) ?? null,
+      other: other === undefined ? null : { runId: other.runId, question: other.waits?.question ?? "" },
     },
     due,
     now,

@@ -216,12 +216,16 @@ export function itemOf(
 /** More than this many runs of a status are not counted. */
 const mostCounted = 500;
 
-/** How many runs have each status. Counting all of 100,000 runs would read them all, so it stops early. */
+const waitingRuns = ["waiting", { waiting: true }] as const;
+
+/** How many runs have each status, and an open wait. Counting all of 100,000 runs would read them all, so it stops early. */
 export async function countRuns({ app }: Service): Promise<Response> {
+  const asked = [...statuses.map((status) => [status, { status }] as const), waitingRuns];
   const counts = await Promise.all(
-    statuses.map(async (status) => {
-      const { runs, next } = await app.list({ status, limit: mostCounted });
-      return [status, { count: runs.length, more: next !== null }] as const;
+    asked.map(async ([name, query]) => {
+      const { runs, next } = await app.list({ ...query, limit: mostCounted });
+      const count = runs.filter(({ state }) => state !== "open").length;
+      return [name, { count, more: next !== null }] as const;
     }),
   );
   return json(200, Object.fromEntries(counts) satisfies Partial<Counts>);
