@@ -19,7 +19,9 @@ export async function chosenRuns({ args, flags, term, now }: CommandContext, app
     return Promise.all([...new Set(ids)].map((runId) => headOf(app, runId)));
   }
   if (isEmpty(filter))
-    throw new CliError("Name a run, or choose runs with --status, --workflow, --before or --where.");
+    throw new CliError(
+      "Name a run, or choose runs with --status, --waiting, --workflow, --before or --where.",
+    );
   const found: ListedRun[] = [];
   for await (const head of allRuns(app, filter)) found.push(head);
   return found;

@@ -45,7 +45,7 @@ export async function overview(): Promise<string[]> {
     styled("bold", "Options of all commands"),
     ...listOf(globalOptions),
     "",
-    "A run is named by its id, by the beginning or the end of it, or by @last, @failed, @suspended, @blocked.",
+    "A run is named by its id, by the beginning or the end of it, or by @last, @failed, @waiting, @blocked.",
     "Type durable help <command> for its options and examples.",
   ];
 }

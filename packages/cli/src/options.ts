@@ -37,6 +37,7 @@ export const filterOptions: OptionSpecs = {
     value: "status",
     help: "such as failed, or several: failed,blocked; also queued, waiting, sleeping, open",
   },
+  waiting: { type: "boolean", help: "only runs with an open wait, whatever else they do" },
   workflow: { type: "string", short: "w", value: "name", help: "only runs of this workflow" },
   parent: { type: "string", value: "run", help: "only forks and children of this run" },
   label: { type: "string", value: "text", help: "only forks with this label" },

@@ -1,6 +1,6 @@
 /** Finds runs: by a reference of one run, and by a filter. */
 
-import type { App, Duration, ListedRun, RunHead, RunStatus } from "@durable/core";
+import type { App, Duration, ListedRun, RunHead } from "@durable/core";
 import {
   readSearch,
   runSearch,
@@ -18,14 +18,15 @@ import type { Session } from "./session.ts";
 const searched = 20_000;
 const page = 500;
 
-/** Words for a run, in place of its id. */
-export const marks: Readonly<Record<string, RunStatus | undefined>> = {
-  "@last": undefined,
-  "@failed": "failed",
-  "@suspended": "suspended",
-  "@paused": "paused",
-  "@blocked": "blocked",
-  "@running": "running",
+/** Words for a run, in place of its id, and the searches whose first run they are. */
+export const marks: Readonly<Record<string, string>> = {
+  "@last": "",
+  "@failed": "status:failed",
+  "@waiting": "waiting:yes",
+  "@suspended": "status:suspended",
+  "@paused": "status:paused",
+  "@blocked": "status:blocked",
+  "@running": "status:running",
 };
 
 /** The id of the run that a reference means. */
@@ -48,12 +49,14 @@ export async function findRun(app: App, reference: string): Promise<string> {
 }
 
 async function marked(app: App, reference: string): Promise<string> {
-  if (!Object.hasOwn(marks, reference))
+  const search = Object.hasOwn(marks, reference) ? marks[reference] : undefined;
+  if (search === undefined)
     throw new CliError(`${reference} is not known. Use ${Object.keys(marks).join(", ")}.`);
-  const { runs } = await app.list({ status: marks[reference], limit: 1 });
+  const { runs } = await someRuns(app, { filter: filterOfText(search), limit: 1, cursor: null });
   const [first] = runs;
   if (first !== undefined) return first.runId;
-  throw missing(reference === "@last" ? "There are no runs yet." : `No run is ${reference.slice(1)}.`);
+  if (reference === "@last") throw missing("There are no runs yet.");
+  throw missing(reference === "@waiting" ? "No run has an open wait." : `No run is ${reference.slice(1)}.`);
 }
 
 async function exists(app: App, runId: string): Promise<boolean> {
@@ -96,7 +99,8 @@ export function filterOf(
   });
   const tags = flags.list("tag").map((text) => `"${text}"`);
   const tag = [...(where.tag === undefined ? [] : [where.tag]), ...tags].join(",");
-  const terms = { ...where, ...Object.fromEntries(given), ...(tag === "" ? {} : { tag }) };
+  const waiting = flags.on("waiting") ? { waiting: "yes" } : {};
+  const terms = { ...where, ...Object.fromEntries(given), ...waiting, ...(tag === "" ? {} : { tag }) };
   const search = runSearch(terms, { now: now(), utc: zone === "UTC" });
   const [problem] = [...problems, ...search.problems];
   if (problem !== undefined) throw new CliError(problem);
@@ -131,7 +135,7 @@ export function fits(head: RunHead, { search, before }: Filter): boolean {
   return head.updatedAt <= before && search.fits(head);
 }
 
-/** Runs that a filter chooses, newest first. */
+/** Runs that a filter chooses, newest first; those with an open wait by its expiry. */
 export async function* allRuns(app: App, filter?: Filter): AsyncGenerator<ListedRun, void, undefined> {
   for (let cursor: string | null = null; ;) {
     const found: FoundRuns = await someRuns(app, { filter, limit: page, cursor });
@@ -147,7 +151,7 @@ export interface FoundRuns {
   readonly next: string | null;
 }
 
-/** The next runs that a filter chooses, newest first, and at most `limit`. */
+/** The next runs that a filter chooses, in the order of `allRuns`, and at most `limit`. */
 export async function someRuns(
   app: App,
   asked: { readonly filter?: Filter | undefined; readonly limit: number; readonly cursor: string | null },

@@ -11,7 +11,7 @@ import { type Redact, writeDataset } from "../dataset.ts";
 import { CliError, exit } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import { filterOptions } from "../options.ts";
-import { allRuns, filterOfText } from "../runs.ts";
+import { allRuns, filterOf, filterOfText, isEmpty } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { load } from "../store.ts";
 import { Terminal } from "../terminal.ts";
@@ -83,9 +83,9 @@ export const exportCommand: Command = {
 /** Runs that were chosen, or those that are kept as examples. */
 async function toDataset(context: CommandContext, { app, storage }: Session): Promise<number> {
   const { flags, streams, args, term, json, answer } = context;
+  const isChosen = args.length > 0 || !isEmpty(filterOf(flags, context));
   const folder = flags.text("dataset") ?? "";
-  const chosen = args.length > 0 || Object.keys(filterOptions).some((name) => flags.text(name) !== undefined);
-  const heads = chosen ? await chosenRuns(context, app) : await examples(app);
+  const heads = isChosen ? await chosenRuns(context, app) : await examples(app);
   if (heads.length === 0)
     throw new CliError("No run is kept as an example. Name runs, or: durable score <run> example true", {
       exit: exit.notFound,

@@ -13,12 +13,14 @@ import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
 
 export const ls: Command = {
-  usage: "[--status failed] [--workflow name] [--tag name=value] [--since 1d] [--q text] [--limit 20]",
+  usage:
+    "[--status failed] [--waiting] [--workflow name] [--tag name=value] [--since 1d] [--q text] [--limit 20]",
   summary: "Lists runs, newest first",
   arguments: [0, 0],
   examples: [
     "durable ls --status failed --since 1d",
     "durable ls --tag customer=42",
+    "durable ls --waiting",
     "durable ls --where 'workflow:refund error:429 cost>0.5'",
   ],
   options: {

@@ -18,6 +18,7 @@ export const resume: Command = {
   arguments: [1, 1],
   examples: [
     "durable resume order-7",
+    "durable resume @waiting",
     "durable resume order-7 --set approved=true",
     "durable resume order-7 --data @answer.json",
   ],

@@ -5,7 +5,7 @@ import { chosenRuns, confirmCount } from "../choose.ts";
 import type { Command, CommandContext, OptionSpecs } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
-import { shortId } from "../runs.ts";
+import { filterOf, isEmpty, shortId } from "../runs.ts";
 import { plural } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { listing } from "./ls.ts";
@@ -101,8 +101,7 @@ function stepsOf(flags: CommandContext["flags"]): readonly string[] | undefined 
 function ofWorkflow(context: CommandContext, verb: "pause" | "unpause"): Promise<number> | null {
   const { flags, args } = context;
   const workflow = flags.text("workflow");
-  const lists =
-    verb === "pause" && args.length === 0 && !Object.keys(filterOptions).some((name) => flags.text(name));
+  const lists = verb === "pause" && args.length === 0 && isEmpty(filterOf(flags, context));
   if (!flags.on("all") && !lists) return null;
   if (flags.on("all") && (workflow === undefined || args.length > 0))
     throw new CliError("--all needs --workflow, and no runs.");

@@ -12,7 +12,7 @@ export const textLength = 2_000;
 
 export const runSchema = {
   type: "string",
-  description: "The id of a run, the beginning or end of it, or @last, @failed, @suspended, @blocked",
+  description: "The id of a run, the beginning or end of it, or @last, @failed, @waiting, @blocked",
 };
 
 export function schemaOf(properties: object, ...required: string[]): Tool["inputSchema"] {

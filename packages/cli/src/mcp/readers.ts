@@ -92,7 +92,7 @@ const listSchema = schemaOf({
   where: {
     type: "string",
     description:
-      "As on the page: status:failed,queued workflow:loan tag:customer=42 version:7 since:1d until:2026-11-17 error:429 cost>0.5, and words",
+      "As on the page: status:failed,queued waiting:yes workflow:loan tag:customer=42 version:7 since:1d until:2026-11-17 error:429 cost>0.5, and words",
   },
   status: {
     type: "string",
