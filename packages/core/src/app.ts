@@ -6,6 +6,7 @@
 
 import type { Arguments, Definition, MessageSchemas } from "./engine/definition.ts";
 import { advanceRun } from "./runs/drive.ts";
+import { type Duration, toMs } from "./values/duration.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { bindingOf } from "./runs/binding.ts";
 import type { ForkOptions } from "./runs/fork.ts";
@@ -43,6 +44,15 @@ export interface AppOptions<W extends readonly AnyWorkflow[] = readonly AnyWorkf
    * storage.
    */
   readonly bind?: boolean | undefined;
+}
+
+/** Options of `app.close`. */
+export interface CloseOptions {
+  /**
+   * Hands over the runs that this process drives, also those that requests began: steps under way are finished and recorded,
+   * nothing more begins, and the next process goes on. How long this may take.
+   */
+  readonly drain?: Duration | undefined;
 }
 
 /** The names of the workflows of an app: any text, where its type does not know them. */
@@ -171,9 +181,10 @@ export interface App<W extends readonly AnyWorkflow[] = readonly AnyWorkflow[]> 
   spend(options: SpendOptions): Promise<Spending>;
   /**
    * Unbinds the workflows, so that another app can bind them, and forgets parked runs that are kept in memory. Runs that
-   * are driven go on, and the storage stays open: stop workers before, and close a storage that you made after.
+   * are driven go on, unless there is a `drain`, and the storage stays open: close one that you made after.
+   * @example process.once("SIGTERM", () => void app.close({ drain: "30s" }));
    */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** Where workers find the schedules of an app. */
@@ -227,9 +238,12 @@ export function createApp<const W extends readonly AnyWorkflow[]>(options: AppOp
     },
     purge: (given) => purge(host, given),
     spend: async (given) => spendBy(host, given),
-    close: async () => {
+    close: async (given = {}) => {
+      assertOptions(given, "drain", "app.close");
+      const drainMs = given.drain === undefined ? null : toMs(given.drain, "drain");
       for (const binding of bound) binding?.unbind(host);
       host.close();
+      if (drainMs !== null) await host.handOver(drainMs);
     },
     [appStorage]: host,
     [appSchedules]: source,

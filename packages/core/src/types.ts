@@ -34,6 +34,7 @@ export type { CopyOptions, CopySummary } from "./copy/copy-runs.ts";
 export type { ActionType } from "./ports/policy.ts";
 export type { OpenWaits, RootError } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
+export type { CloseOptions } from "./app.ts";
 export type {
   Defaults,
   Definition,

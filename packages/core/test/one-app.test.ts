@@ -7,7 +7,7 @@ import { createApp, createWorker, durable, DurableError, Journal, MemoryStorage 
 import { aesGcm } from "@durable/core/encryption";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createHandler } from "../../http/src/index.ts";
-import { failureOf, lab, secret } from "./support/behaviour-lab.ts";
+import { failureOf, lab, pause, secret } from "./support/behaviour-lab.ts";
 
 const flowOf = (name = "f") => durable(name, async (ctx, who: string) => ctx.step("hi", () => `hi ${who}`));
 const asking = () => durable("asks", async (ctx) => ctx.suspend<string>("ok"));
@@ -193,6 +193,51 @@ describe("app.close()", () => {
       await app.close();
     }
     expect((await storage.list({ limit: 9 })).runs).toHaveLength(3);
+  });
+
+  const stepsOf = ({ world }: ReturnType<typeof lab>, log: string[]) =>
+    durable("steps", async (ctx) => {
+      for (const name of ["a", "b"])
+        await ctx.step(name, async () => {
+          log.push(`${name} begins`);
+          await pause(world, 5_000);
+          log.push(`${name} ends`);
+        });
+    });
+
+  test("with a drain, hands over what the process drives: the step under way ends, and no other begins", async () => {
+    const on = lab();
+    const { world } = on;
+    const log: string[] = [];
+    const app = createApp({ ...on, workflows: [stepsOf(on, log)] });
+    await app.start("steps", undefined, { id: "r" });
+    await world.advance(1_000);
+    await world.run(app.close({ drain: "30s" }));
+    expect(log).toEqual(["a begins", "a ends"]);
+    // The lease is given back: the next process goes on at once.
+    const next = createApp({ ...on, workflows: [stepsOf(on, log)] });
+    const began = world.now();
+    expect(await world.run(next.advance("r"))).toMatchObject({ status: "completed" });
+    expect(world.now() - began).toBeLessThan(6_000);
+    expect(log).toEqual(["a begins", "a ends", "b begins", "b ends"]);
+    expect(world.warnings).toEqual([]);
+  });
+
+  test("without one, runs go on; a drain that is too short names them", async () => {
+    const on = lab();
+    const { world } = on;
+    const log: string[] = [];
+    const app = createApp({ ...on, workflows: [stepsOf(on, log)] });
+    await app.start("steps", undefined, { id: "r" });
+    await world.advance(6_000);
+    await world.run(app.close());
+    await world.run(app.close({ drain: "1s" }));
+    expect(log).toEqual(["a begins", "a ends", "b begins"]);
+    expect(world.warnings).toEqual([
+      "the app was closed with steps under way; they will run again elsewhere: r",
+    ]);
+    // @ts-expect-error -- a misspelt option
+    await expect(app.close({ drains: "1s" })).rejects.toThrow("drain");
   });
 
   test("forgets parked runs, and leaves the storage open", async () => {

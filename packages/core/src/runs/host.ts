@@ -301,12 +301,18 @@ export class Host {
   }
 
   /** Hands all runs over that this process drives. A run that only waits to be admitted has begun nothing, and is left. */
-  async handOver(): Promise<void> {
+  async handOver(withinMs = Infinity): Promise<void> {
+    const until = this.world.now() + withinMs;
     for (let quiet = 0; quiet < quietTurns; quiet = this.driving.size > 0 ? 0 : quiet + 1) {
       for (const run of this.driving.values()) run.leave();
       if (this.driving.size === 0 && this.#background.size === 0) return;
+      if (this.world.now() >= until) break;
       await pause(this.world, turnMs);
     }
+    if (this.driving.size > 0)
+      this.world.warn(
+        `the app was closed with steps under way; they will run again elsewhere: ${[...this.driving.keys()].join(", ")}`,
+      );
   }
 }
 

@@ -11,7 +11,7 @@ import { app } from "./app.ts";
 // This server listens on this machine only. For others, check here who the user is, and whether the chat is theirs.
 const api = nodeListener(createChatHandler(app, { workflow: "answer", authorize: () => true }));
 // Continues answers whose process died, also when no page is open.
-createWorker(app);
+const worker = createWorker(app);
 
 const page = process.env["NODE_ENV"] === "production" ? built("dist") : await developed();
 const port = Number(process.env["PORT"] ?? 3000);
@@ -19,6 +19,10 @@ createServer((request, response) => {
   const isApi = request.url?.startsWith("/api/") === true;
   void (isApi ? api : page)(request, response);
 }).listen(port, "127.0.0.1", () => console.log(`page: http://127.0.0.1:${port}`));
+// Steps under way are finished; the next server continues the answers.
+process.once("SIGTERM", () => {
+  void Promise.all([worker.stop(), app.close({ drain: "30s" })]).then(() => process.exit());
+});
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
