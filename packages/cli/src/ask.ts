@@ -67,7 +67,8 @@ export class Asker {
       return Object.fromEntries(fields);
     }
     if (Array.isArray(choices)) return choices[await this.choose(name || "answer", choices.map(String))];
-    return this.#field(type === undefined ? {} : { type }, name || "answer", true);
+    const { anyOf, oneOf } = (schema ?? {}) as Schema;
+    return this.#field({ type, anyOf: anyOf ?? oneOf }, name || "answer", true);
   }
 
   async #field(schema: Schema, name: string, needed: boolean): Promise<unknown> {
@@ -75,15 +76,16 @@ export class Asker {
       if (needed || (await this.confirm(`Set ${name}?`))) return this.value(schema, name);
       return undefined;
     }
-    const about = [schema.description, schemaText(schema)].filter(Boolean).join(", ");
+    const wanted = wantedBy(schema);
+    const about = [schema.description, wanted.short].filter(Boolean).join(", ");
     for (;;) {
       const text = (
         await this.line(`${styled("bold", name)}${needed ? "" : "?"} ${styled("dim", `(${about})`)}`)
       ).trim();
       if (text === "" && !needed) return undefined;
-      const value = read(text, schema.type);
+      const value = wanted.isDecision ? (read(text, "boolean") ?? read(text, null)) : read(text, schema.type);
       if (value !== undefined) return value;
-      this.#term.complain(styled("red", `  ${name} needs ${schemaText(schema)}`));
+      this.#term.complain(styled("red", `  ${name} needs ${wanted.whole}`));
     }
   }
 }
@@ -94,6 +96,26 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly enum?: readonly unknown[];
+  readonly anyOf?: unknown;
+  readonly oneOf?: unknown;
+}
+
+interface Wanted {
+  /** Yes or no answers it, and so does another value, as the approval of a tool is answered. */
+  readonly isDecision: boolean;
+  readonly short: string;
+  readonly whole: string;
+}
+
+/** What a person may type. */
+function wantedBy(schema: Schema): Wanted {
+  const text = schemaText(schema);
+  if (schema.type === "boolean") return { isDecision: false, short: "yes or no", whole: "yes or no" };
+  const parts = schema.anyOf ?? schema.oneOf;
+  const isDecision = Array.isArray(parts) && (parts as Schema[]).some(({ type }) => type === "boolean");
+  return isDecision
+    ? { isDecision, short: "yes, no, or JSON", whole: `yes, no, or ${text}` }
+    : { isDecision, short: text, whole: text };
 }
 
 /** `undefined` when the text does not fit. Whether the whole answer fits, the schema of the workflow decides. */

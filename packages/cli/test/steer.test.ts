@@ -18,8 +18,8 @@ const statusOf = async (id: string): Promise<unknown> => {
 describe("resume", () => {
   test("asks field by field in a terminal, and again when a field does not fit", async () => {
     const said = await project.cli(["resume", "moon-1", ...code], { types: ["maybe", "yes", "120", ""] });
-    expect(said.err).toContain("approved (boolean)");
-    expect(said.err).toContain("approved needs boolean");
+    expect(said.err).toContain("approved (yes or no)");
+    expect(said.err).toContain("approved needs yes or no");
     expect(said.err).toContain("amount? (number)");
     expect(said.out).toContain("The answer to approve is recorded.");
     expect(said.out).toContain("completed");

@@ -21,12 +21,15 @@ const busy = durable("busy", (ctx) =>
 );
 const asleep = durable("asleep", (ctx) => ctx.sleep("1 day"));
 
+const untilWaiting = (): Promise<void> =>
+  vi.waitFor(async () => expect((await app.list({ waiting: true })).runs).toHaveLength(1), 10_000);
+
 beforeAll(async () => {
   mkdirSync(join(project.folder, ".durable"));
   storage = new SqliteStorage(join(project.folder, ".durable", "journal.db"));
   app = createApp({ storage, workflows: [busy, asleep], bind: false, patience: 0 });
   void app.run(busy, undefined, { id: "busy-1" }).catch(() => null);
-  await vi.waitFor(async () => expect((await app.list({ waiting: true })).runs).toHaveLength(1), 10_000);
+  await untilWaiting();
   await app.run(asleep, undefined, { id: "asleep-1" });
   await (await Journal.open("chat-1", { app })).record("say", () => "hello");
 });

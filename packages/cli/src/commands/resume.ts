@@ -7,6 +7,7 @@ import { CliError, exit, exitOfStatus } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import { findRun, shortId, wakeHint } from "../runs.ts";
 import { inline } from "../text/format.ts";
+import { questionOf } from "../text/note.ts";
 import { schemaText } from "../text/schema.ts";
 import { statusText } from "../text/status.ts";
 import { waitLines } from "./show.ts";
@@ -95,7 +96,8 @@ async function pointOf(
       `Run ${runId} waits at ${found.map(({ key }) => key).join(", ")}. Choose one with --wait.`,
     );
   const lines = found.map(
-    ({ key, note }) => `${key}  ${note === null || note === undefined ? "" : inline(note)}`,
+    ({ key, note }) =>
+      `${key}  ${note === null || note === undefined ? "" : inline(questionOf(note) ?? note)}`,
   );
   return found[await new Asker(term, streams).choose("Which one?", lines)] ?? first;
 }

@@ -12,6 +12,7 @@ import { duration, errorLines, inline, money, plural, tokens, turnText, whenIn }
 import { scoredText } from "../text/score.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
+import { noteLines } from "../text/note.ts";
 import { promptIn, promptLines } from "../text/prompt.ts";
 import { waterfall } from "../text/waterfall.ts";
 import { fit } from "../text/width.ts";
@@ -269,9 +270,7 @@ export function waitLines(
       : `until ${whenIn(expiresAt, now, term)}`;
   return [
     `${styled("yellow", ` ${term.glyph("⏸", "?")} ${key}`)} ${styled("dim", state)}`.trimEnd(),
-    ...(note === undefined || note === null
-      ? []
-      : [`   asks   ${fit(inline(note, 1_000), term.width - 12)}`]),
+    ...noteLines(note, term.width - 12),
     ...(schema === null || schema === undefined
       ? []
       : [`   wants  ${fit(schemaText(schema), term.width - 12)}`]),

@@ -26,6 +26,36 @@ export function fit(text: string, columns: number, more = "…"): string {
   return cut + more;
 }
 
+/** The same text over lines that fit: cut between words, and inside of those that are too long. Its own lines stay. */
+export function wrap(text: string, columns: number): string[] {
+  return text.split(/\r?\n/).flatMap((line) => {
+    const lines = [""];
+    for (const word of line.split(/\s+/).filter(Boolean)) {
+      const last = lines.at(-1) ?? "";
+      const joined = last === "" ? word : `${last} ${word}`;
+      if (widthOf(joined) <= columns) lines[lines.length - 1] = joined;
+      else if (last === "") lines.splice(-1, 1, ...pieces(word, columns));
+      else lines.push(...pieces(word, columns));
+    }
+    return lines;
+  });
+}
+
+function pieces(word: string, columns: number): string[] {
+  const found = [""];
+  let width = 0;
+  for (const character of word) {
+    const more = widthOf(character);
+    if (width + more > columns) {
+      found.push("");
+      width = 0;
+    }
+    width += more;
+    found[found.length - 1] += character;
+  }
+  return found;
+}
+
 export function padEnd(text: string, columns: number): string {
   return text + " ".repeat(Math.max(0, columns - widthOf(text)));
 }
