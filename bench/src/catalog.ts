@@ -201,13 +201,14 @@ const peers: readonly Subject[] = [
   },
   {
     name: "effect",
-    title: "Effect cluster, SQLite",
+    title: "Effect cluster, Postgres",
     role: "peer",
     module: "effect",
     package: "effect",
-    durability: "SQLite, WAL",
-    syncsEachStep: false,
-    skip: "effect 4.1.0 cannot load its SQLite client from npm; with 4.0.0-beta.102 of both, the first activity of our adapter did not end in 3 minutes",
+    durability: `${postgres}; three commits per step: call, delivery, result`,
+    syncsEachStep: true,
+    needs: "postgres",
+    not: { I: noFork },
   },
   {
     name: "resonate",
@@ -228,7 +229,7 @@ const peers: readonly Subject[] = [
     durability: postgres,
     syncsEachStep: true,
     needs: "postgres",
-    skip: "its database schema is not published on npm: absurd-sdk needs SQL that a separate command-line tool installs",
+    skip: "its database schema is not published on npm: absurd-sdk 0.5.0 needs SQL that a separate command-line tool installs",
   },
 ];
 
