@@ -41,8 +41,9 @@ const comparable = (text: string): string =>
     .trim();
 
 it("prints what the page shows, command by command", async () => {
-  writeFileSync(join(folder, "agent.ts"), program);
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }\n');
+  writeFileSync(join(folder, "agent.mts"), program);
+  // As npm makes it: the page must not need a type.
+  writeFileSync(join(folder, "package.json"), "{}\n");
   expect(screens.length).toBeGreaterThan(5);
   for (const screen of screens) {
     const [, line = ""] = /^\$ node (.*)\n/.exec(screen) ?? [];
