@@ -130,6 +130,24 @@ describe("doctor", () => {
     expect(found[0]?.text).toContain("of-another-app");
   });
 
+  test("checks the storage of the app, and says nothing of a file that it does not use", async () => {
+    await waiting();
+    chmodSync(journal(), 0o644);
+    const found = async (...args: string[]): Promise<string[]> => {
+      const { findings } = (await project.json(["doctor", ...args])) as { findings?: Finding[] };
+      return (findings ?? []).map(({ text }) => text);
+    };
+    const app = ["--app", fileURLToPath(new URL("fixtures/in-memory.ts", import.meta.url))];
+    const memory = await found(...app);
+    expect(memory).toContain("MemoryStorage of the app can be read");
+    expect(memory.join()).not.toMatch(/journal|mode/);
+    // A damaged file that is not used is not spoken of either.
+    writeFileSync(journal(), "no database".repeat(200));
+    expect(await found(...app)).toEqual(memory);
+    expect((await found()).join()).toContain(".durable/journal.db cannot be read");
+    expect((await found("--store", "folder:bucket")).join()).not.toContain("journal.db");
+  });
+
   test("says when the journal is missing or damaged, and when the app cannot be loaded", async () => {
     expect(await problems()).toMatchObject([{ check: "journal", level: "warn" }]);
     mkdirSync(join(project.folder, ".durable"), { mode: 0o700 });

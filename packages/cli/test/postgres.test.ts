@@ -23,7 +23,10 @@ test("copy, ls, show and resume on Postgres, by URL", async () => {
   const without = await project.cli(["resume", "moon-1", "--set", "approved=true", ...store]);
   expect(without).toMatchObject({ code: 2 });
   expect(without.err).toContain("no-secret");
-  expect((await project.cli(["doctor", ...store])).out).toContain("set DURABLE_SECRET");
+  const checked = (await project.cli(["doctor", ...store])).out;
+  expect(checked).toContain("set DURABLE_SECRET");
+  expect(checked).toMatch(/postgres.* can be read/);
+  expect(checked).not.toContain("journal.db");
   const secret = readFileSync(join(project.folder, ".durable", "secret"), "utf8").trim();
   const resumed = await project.cli(
     ["resume", "moon-1", "--set", "approved=true", ...store, "--app", workflowsFile],
