@@ -55,6 +55,13 @@ test("limits and workers are shown to people and machines", async () => {
   const workers = await cli("workers");
   expect(workers.code).toBe(0);
   expect(workers.out).toMatch(/WORKER\s+DRIVES\s+SINCE \(UTC\)\s+SEEN\s+WORKFLOWS\n.*post-office\s+\d of 4/);
+  // Another one of this name was killed.
+  const [live] = (await json("workers"))["workers"] as Readonly<Record<string, unknown>>[];
+  const dead = { ...live, since: Date.now() - 60_000, seenAt: Date.now() - 40_000 };
+  await storage.limits.put?.("worker of-the-dead", JSON.stringify(dead), 60_000);
+  const both = await cli("workers");
+  expect(both.out).toMatch(/post-office \(e-dead\) .* silent for 4\d\.\ds/);
+  expect(both.out).toMatch(/post-office \(\w{6}\) .* ago/);
   expect(workers.out).toMatch(/WORKFLOW\s+DRIVEN\s+DUE\s+LONGEST/);
   expect(workers.out + workers.err).toContain("durable wake <run>");
 });

@@ -66,6 +66,27 @@ test.each([
   expect(stopped).toEqual([{ name: "mail-1", since: info?.since, stoppedAt: expect.any(Number) }]);
 });
 
+test("workers of one name are told apart, and one that no longer writes is silent, then gone", async () => {
+  const storage = new MemoryStorage();
+  const app = createApp({ storage, secret, workflows: [], bind: false });
+  const put = (id: string, silentMs: number): unknown => {
+    const now = Date.now();
+    const about = { name: "w1", workflows: ["a"], versions: null, concurrency: 1, active: 0 };
+    const worker = { ...about, since: now - silentMs - 1, seenAt: now - silentMs };
+    return storage.limits.put?.(`worker ${id}`, JSON.stringify(worker), 60_000);
+  };
+  for (const [id, ms] of [
+    ["dead", 40_000],
+    ["live", 10_000],
+    ["gone", 61_000],
+  ] as const)
+    await put(id, ms);
+  expect((await fleetOf(app)).workers?.map(({ name, id, silent }) => [name, id, silent])).toEqual([
+    ["w1", "dead", true],
+    ["w1", "live", false],
+  ]);
+});
+
 test("runs that are due and have no driver are counted, with the time of the first", async () => {
   const storage = new MemoryStorage();
   const nap = durable("nap", (ctx) => ctx.sleep(1), { storage, secret });
@@ -99,5 +120,5 @@ test("a damaged row of a worker hides no other", async () => {
   ].map((text) => (typeof text === "string" ? text : JSON.stringify(text)));
   for (const [n, text] of hostile.entries()) await storage.limits.put?.(`worker ${n}`, text, 60_000);
   await storage.limits.put?.("worker good", JSON.stringify(worker), 60_000);
-  expect((await fleetOf(app)).workers).toEqual([worker]);
+  expect((await fleetOf(app)).workers).toEqual([{ ...worker, id: "good", silent: false }]);
 });

@@ -66,7 +66,7 @@ const described = {
   "runs.waiting": "Runs that wait for an answer, a message or a child.",
   "runs.sleeping": "Runs that wait for a time alone.",
   "runs.lag": "How long the run that is due longest has been due.",
-  "workers.live": "Workers with a name that have been seen within a minute.",
+  "workers.live": "Workers with a name that are not silent.",
   "workers.places": "How many runs workers with a name can drive together.",
   "workers.active": "How many runs workers with a name drive.",
   "schedules.lateness": "How long ago the next tick of the schedule that is latest should have been.",
@@ -101,9 +101,9 @@ function report(result: BatchObservableResult, gauges: Gauges, app: App, found: 
     result.observe(gauges["quotas.limit"], most, { quota, what });
   }
   if (fleet.workers === null) return;
-  const sum = (of: "concurrency" | "active"): number =>
-    (fleet.workers ?? []).reduce((total, worker) => total + worker[of], 0);
-  result.observe(gauges["workers.live"], fleet.workers.length);
+  const live = fleet.workers.filter(({ silent }) => !silent);
+  const sum = (of: "concurrency" | "active"): number => live.reduce((total, worker) => total + worker[of], 0);
+  result.observe(gauges["workers.live"], live.length);
   result.observe(gauges["workers.places"], sum("concurrency"));
   result.observe(gauges["workers.active"], sum("active"));
 }

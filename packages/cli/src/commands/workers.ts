@@ -15,7 +15,7 @@ export const workers: Command = {
   options: {},
   more: [
     'A worker is listed if it has a name: createWorker(app, { name: "mail-1" }), on SQLite or Postgres.',
-    "It writes every 15 seconds, and is no longer listed a minute after it died. A worker that stopped is named for a day.",
+    "It writes every 15 seconds, is silent when it did not for 20 seconds, and is no longer listed a minute after it died. A worker that stopped is named for a day.",
   ],
   run: async ({ session, answer, term, now }) => {
     const { app, label } = await session();
@@ -50,11 +50,12 @@ function workerLines(
   if (found === null) return ["This storage cannot list workers. SQLite and Postgres can."];
   if (found.length === 0 && hasStopped) return ["No worker with a name runs."];
   if (found.length === 0) return ['No worker has a name: createWorker(app, { name: "mail-1" })'];
-  const rows = found.map(({ name, active, concurrency, since, seenAt, versions, workflows }) => [
-    name,
+  const names = Map.groupBy(found, ({ name }) => name);
+  const rows = found.map(({ name, id, active, concurrency, since, seenAt, silent, versions, workflows }) => [
+    names.get(name)?.length === 1 ? name : `${name} (${id.slice(-6)})`,
     `${active} of ${concurrency}`,
     when(since, now, term),
-    `${duration(Math.max(0, now - seenAt))} ago`,
+    seenText(Math.max(0, now - seenAt), silent),
     [...workflows, ...(versions ?? []).map((version) => `version ${version}`)].join(", "),
   ]);
   const columns = [
@@ -65,6 +66,10 @@ function workerLines(
     { title: "WORKFLOWS", least: 10, optional: true },
   ];
   return table(columns, rows, term.width);
+}
+
+function seenText(agoMs: number, silent: boolean): string {
+  return silent ? styled("yellow", `silent for ${duration(agoMs)}`) : `${duration(agoMs)} ago`;
 }
 
 function loadLines(load: readonly WorkflowLoad[], term: Terminal, now: number): string[] {

@@ -16,6 +16,8 @@ import { hasFields, isTexts, parsed } from "../values/shown.ts";
 /** A worker with a name, as it last described itself. */
 export interface WorkerInfo {
   readonly name: string;
+  /** Tells workers of one name apart. */
+  readonly id: string;
   /** The workflows whose runs it takes. */
   readonly workflows: readonly string[];
   /** The versions whose runs it takes; `null` for all. */
@@ -27,7 +29,12 @@ export interface WorkerInfo {
   readonly since: number;
   /** When it last wrote this. */
   readonly seenAt: number;
+  /** True when it has not written for longer than it should: its process has died, or cannot reach the storage. */
+  readonly silent: boolean;
 }
+
+/** What a worker writes. */
+type Described = Omit<WorkerInfo, "id" | "silent">;
 
 /** A worker with a name that was stopped. */
 export interface StoppedWorker {
@@ -72,8 +79,9 @@ export interface Fleet {
 }
 
 const prefix = "worker ";
-/** How often a worker writes, and after which silence it is no longer listed. */
+/** How often a worker writes, after which silence it is said to be silent, and after which it is no longer listed. */
 const beatMs = 15_000;
+const lateMs = 20_000;
 const silentMs = 60_000;
 const mostCounted = 5_000;
 /** For how long a worker that stopped is told of, and how many are. */
@@ -83,7 +91,7 @@ const mostTold = 20;
 /** Keeps the description of a worker in the storage, until the signal aborts. */
 export async function announce(
   app: App & Partial<AppOfStorage>,
-  describe: () => Omit<WorkerInfo, "since" | "seenAt">,
+  describe: () => Omit<Described, "since" | "seenAt">,
   signal: AbortSignal,
 ): Promise<void> {
   const { world, [appStorage]: host } = app;
@@ -189,9 +197,13 @@ async function workersOf(app: App & Partial<AppOfStorage>): Promise<Pick<Fleet, 
   const limits = (await app[appStorage]?.storage())?.limits;
   if (limits === undefined) return { workers: null, stopped: [] };
   const [texts, { now }] = [await limits.texts(prefix), await limits.read(prefix)];
-  const all = texts.map(({ value }) => parsed(value)).filter(isWorker);
+  const all = texts.flatMap(({ name, value }) => {
+    const worker = parsed(value);
+    return isWorker(worker) ? [{ ...worker, id: name.slice(prefix.length) }] : [];
+  });
   const workers = all
     .filter((worker) => !hasStopped(worker) && now - worker.seenAt < silentMs)
+    .map((worker) => ({ ...worker, silent: now - worker.seenAt > lateMs }))
     .toSorted((a, b) => (a.name === b.name ? a.since - b.since : a.name < b.name ? -1 : 1));
   const stopped = all
     .filter(hasStopped)
@@ -201,11 +213,11 @@ async function workersOf(app: App & Partial<AppOfStorage>): Promise<Pick<Fleet, 
   return { workers, stopped };
 }
 
-const hasStopped = (worker: WorkerInfo): worker is WorkerInfo & StoppedWorker =>
+const hasStopped = <T extends Described>(worker: T): worker is T & StoppedWorker =>
   hasFields(worker, { stoppedAt: "number" });
 
-function isWorker(value: unknown): value is WorkerInfo {
-  const { workflows, versions } = Object(value) as Partial<WorkerInfo>;
+function isWorker(value: unknown): value is Described {
+  const { workflows, versions } = Object(value) as Partial<Described>;
   const fields = {
     name: "string",
     concurrency: "number",

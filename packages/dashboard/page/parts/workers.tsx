@@ -57,10 +57,14 @@ function Fleet({ fleet: { workers, stopped } }: { fleet: OperateProps["data"]["f
           label="Workers"
           columns={["Worker", "Drives", "Since", "Seen", "Workflows", "Versions"]}
           rows={workers.map((worker) => [
-            <b key="name">{worker.name}</b>,
+            <b key="name">
+              {workers.some(({ name, id }) => name === worker.name && id !== worker.id)
+                ? `${worker.name} (${worker.id.slice(-6)})`
+                : worker.name}
+            </b>,
             `${worker.active} of ${worker.concurrency}`,
             clock(worker.since, now.value),
-            `${ago(worker.seenAt)} ago`,
+            worker.silent ? `silent for ${ago(worker.seenAt)}` : `${ago(worker.seenAt)} ago`,
             worker.workflows.join(", "),
             worker.versions?.join(", ") ?? "all",
           ])}

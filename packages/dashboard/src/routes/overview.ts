@@ -165,7 +165,10 @@ async function dueOf({ app }: Service, now: number): Promise<DueWork[]> {
       workflow,
       due,
       since: dueSince ?? now,
-      hasWorker: workers === null ? null : workers.some(({ workflows }) => workflows.includes(workflow)),
+      hasWorker:
+        workers === null
+          ? null
+          : workers.some(({ workflows, silent }) => !silent && workflows.includes(workflow)),
     }))
     .toSorted((a, b) => a.since - b.since);
 }
