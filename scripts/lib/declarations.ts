@@ -95,6 +95,9 @@ class Joined {
     file: string,
     { specifier, name, isType }: { specifier: string; name: string; isType: boolean },
   ): { symbol: Symbol; isType: boolean } {
+    // All entries share one file: a page that imports another one of them would need the types of Node, too.
+    if (specifier.startsWith("node:"))
+      throw new Error(`${relative(this.#dist, file)} takes ${name} of ${specifier} into the declarations`);
     if (!specifier.startsWith(".")) return { symbol: { from: JSON.stringify([specifier, name]) }, isType };
     const found = this.#exported(join(dirname(file), specifier.replace(/\.[jt]s$/, ".d.ts")), name);
     return { symbol: found.symbol, isType: isType || found.isType };

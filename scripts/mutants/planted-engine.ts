@@ -287,6 +287,17 @@ const hold: readonly PlantedBug[] = [
     replace: "this.#pulse(this.#ttlMs);",
     why: "A lease has ended when its renewal arrives, so that a second driver can take a run that is worked on.",
   },
+  {
+    name: "keeps-the-name-of-a-lease",
+    breaks: "lease.5",
+    find: "      this.#journal.leases += 1;\n",
+    replace: "",
+    why: "A request that gave a lease back, and is done late, ends the lease that its driver has taken since.",
+    seenBy: {
+      test: "packages/core/test/engine/lease-late.test.ts",
+      because: "one history in some thousands sends such a request again just then",
+    },
+  },
 ];
 
 export const plantedInTheLoop: readonly PlantedBug[] = [...loop, ...replay, ...outbox, ...verdicts, ...hold];

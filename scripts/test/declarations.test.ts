@@ -113,3 +113,13 @@ test("an entry that tsc did not write is an error, and so is a name that is decl
     joined({ "index.d.ts": 'export { a } from "./b.ts";\n', "b.d.ts": "" }, ["index.d.ts"]),
   ).toThrow("b.d.ts does not export a");
 });
+
+test("types of Node are refused: a page that imports another entry of the package would need them", () => {
+  const files = {
+    "index.d.ts": "export declare const one: 1;\n",
+    "node.d.ts": 'import type { Server } from "node:http";\nexport declare const open: () => Server;\n',
+  };
+  expect(() => joined(files, ["index.d.ts", "node.d.ts"])).toThrow(
+    "node.d.ts takes Server of node:http into the declarations",
+  );
+});

@@ -139,7 +139,7 @@ function usageIn({ modelId, provider }: JudgeModel, answer: object) {
   return usageOfCounts(modelId, { input: count("inputTokens"), output: count("outputTokens") }, provider);
 }
 
-/** Within the step, so that an answer that is no verdict is not recorded as one: it is asked again by the next eval. */
+/** Within the step, so that an answer without a verdict is not recorded: it is asked again by the next eval. */
 function answerIn(kind: Judge["kind"], text: string, runId: string): Answer {
   const found = /\{[^]*\}/.exec(text)?.[0];
   try {
@@ -150,6 +150,6 @@ function answerIn(kind: Judge["kind"], text: string, runId: string): Answer {
     // The message below says what came.
   }
   throw new FatalError(
-    `The judge of run ${runId} answered ${JSON.stringify(text.slice(0, 200))}, which is no verdict. Run the eval again to ask again, or use a model that keeps to JSON.`,
+    `The judge of run ${runId} answered ${JSON.stringify(text.slice(0, 200))}, which is not a verdict. Run the eval again to ask again, or use a model that keeps to JSON.`,
   );
 }

@@ -265,7 +265,9 @@ export const schemas: Part = {
     status: { $ref: "#/components/schemas/RunStatus" },
     repeated: { type: "boolean", description: "True when a run of this id existed" },
   }),
-  RunPage: object({ runs: { type: "array", items: runHead }, next: orNull(text) }),
+  RunPage: object({ runs: { type: "array", items: runHead }, next: orNull(text), partial: { const: true } }, [
+    "partial",
+  ]),
   Outcome: outcome,
   EntryPage: object({ entries: { type: "array", items: entry }, next: orNull(whole) }),
   ForkRequest: object(

@@ -135,6 +135,7 @@ const stream = {
   parameters: [
     inQuery("from", "The index to begin at; 0 by default", whole(0)),
     inQuery("attempt", "The attempt that index belongs to; 1 by default", whole(1)),
+    inQuery("chapter", "The chapter of the run; the current one by default", whole(1)),
     {
       name: "Last-Event-ID",
       in: "header",

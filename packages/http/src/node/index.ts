@@ -1,2 +1,2 @@
 export { nodeListener, serve } from "./serve.ts";
-export type { ServeOptions, Server } from "./serve.ts";
+export type { NodeRequest, NodeResponse, ServeOptions, Server } from "./serve.ts";

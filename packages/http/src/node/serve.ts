@@ -86,13 +86,28 @@ export async function serve(handler: FetchHandler, options: ServeOptions = {}): 
   return { port: bound, hostname, url: origin, close };
 }
 
+/** A request of `node:http`. Described by its form, so that programs for a browser need no types of Node. */
+export interface NodeRequest {
+  readonly headers: object;
+  readonly complete: boolean;
+  readonly url?: string | undefined;
+}
+
+/** Its response. */
+export interface NodeResponse {
+  readonly headersSent: boolean;
+  readonly writableFinished: boolean;
+  setHeader(name: string, value: string): unknown;
+}
+
 /** Adapts a handler to Node's own requests: for `http.createServer`, Express, and `raw` of Fastify. */
 export function nodeListener(
   handler: FetchHandler,
   { onError = console.error }: Pick<ServeOptions, "onError"> = {},
-): (request: IncomingMessage, response: ServerResponse) => void {
+): (request: NodeRequest, response: NodeResponse) => void {
   return (request, response) => {
-    void new Exchange(request, response).run(handler, "http://localhost", onError);
+    const exchange = new Exchange(request as IncomingMessage, response as ServerResponse);
+    void exchange.run(handler, "http://localhost", onError);
   };
 }
 
