@@ -78,7 +78,7 @@ function isOfApp({ flags, streams }: CommandContext): boolean {
 const isUnreadable = (files: readonly Finding[]): boolean =>
   files.some(({ level, check }) => level === "fail" && (check === "journal" || check === "schema"));
 
-/** A storage that is no SQLite file has no file to check: its runs were read. */
+/** Of a storage without a file there is nothing to check but that its runs can be read. */
 function storageFinding({ place, storage }: Session): Finding[] {
   if (place?.kind === "sqlite") return [];
   const name = place?.label ?? `${storage.constructor.name} of the app`;
