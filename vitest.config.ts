@@ -111,7 +111,13 @@ export default defineConfig(({ mode }) => {
       name,
       isolate,
       include: chosen.filter(takes).map(({ path }) => path),
-      retry: name === "browser" ? 1 : 0,
+      retry: name.startsWith("browser") ? 1 : 0,
+    },
+  });
+  const onServer = (name: string, takes: (test: (typeof tests)[number]) => boolean) => ({
+    test: {
+      ...project(name, true, (test) => test.postgres && takes(test)).test,
+      globalSetup: "packages/postgres/test/support/global.ts",
     },
   });
   return {
@@ -129,12 +135,8 @@ export default defineConfig(({ mode }) => {
         project("alone", true, ({ alone, postgres, browser }) => alone && !postgres && !browser),
         project("shared", false, ({ alone, postgres, browser }) => !alone && !postgres && !browser),
         project("browser", false, ({ postgres, browser }) => browser && !postgres),
-        {
-          test: {
-            ...project("postgres", true, ({ postgres }) => postgres).test,
-            globalSetup: "packages/postgres/test/support/global.ts",
-          },
-        },
+        onServer("postgres", ({ browser }) => !browser),
+        onServer("browser on postgres", ({ browser }) => browser),
       ],
       reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
       pool: "forks",
