@@ -1,10 +1,13 @@
 /** The parts of the page that need no browser. */
 
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import { askApproval } from "@durable/core/clients";
+import type { Plain } from "@durable/core/inspect";
 import { describe, expect, test } from "vitest";
 import { toJSONSchema, z } from "zod";
 import type { RunItem } from "../src/api.ts";
 import { chatOf, chatOfChunks } from "../page/lib/chat.ts";
-import { fieldOf, readForm } from "../page/lib/form.ts";
+import { decisionOf, fieldOf, readForm, takesYesOrNo } from "../page/lib/form.ts";
 import { clock, duration, fullTime, timeOfDay, zoneName } from "../page/lib/format.ts";
 import { isUtc } from "../page/lib/kept.ts";
 import { grouped } from "../page/lib/grouping.ts";
@@ -72,6 +75,32 @@ describe("a form from a schema", () => {
     });
     expect(fieldOf(null)).toBeNull();
     expect(fieldOf(undefined)).toBeNull();
+  });
+
+  test("of the approval of a tool asks for yes or no, and for a reason", async () => {
+    const flow = durable("agent", (ctx) =>
+      askApproval(ctx, { tool: "pay", toolCallId: "1", input: { amount: 40 } }, {}),
+    );
+    const app = createApp({
+      workflows: [flow],
+      storage: new MemoryStorage(),
+      secret: "of no worth in a test",
+      bind: false,
+    });
+    const outcome = await app.run(flow, undefined, { id: "r" });
+    const [wait] = outcome.status === "suspended" ? outcome.waiting : [];
+    const schema = wait?.schema as Plain;
+    const approval = fieldOf(schema)!;
+    expect(takesYesOrNo(schema)).toBe(true);
+    expect(decisionOf(approval)?.path).toBe(".approved");
+    expect(readForm(approval, {})).toEqual({ problems: { ".approved": "required" } });
+    const read = readForm(approval, { ".approved": "false", ".reason": "too dear" });
+    expect(read).toEqual({ value: { approved: false, reason: "too dear" } });
+    const answer = (read as { value: unknown }).value;
+    expect(await app.resume(wait?.token ?? "", answer)).toMatchObject({ outcome: { output: answer } });
+    // Another union stays a text in JSON.
+    expect(formOf(z.union([z.boolean(), z.string()])).kind).toBe("json");
+    expect(takesYesOrNo(toJSONSchema(z.object({ approved: z.boolean() })) as never)).toBe(false);
   });
 });
 

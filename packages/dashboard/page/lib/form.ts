@@ -47,15 +47,16 @@ export function fieldOf(schema: Plain | undefined): Field | null {
 function fieldIn(given: Plain | undefined, name: string, required: boolean, at: Inside): Field | null {
   if (!isSchema(given)) return null;
   const schema = defined(given, at.root);
-  const inner = defined(withoutNull(schema), at.root);
+  const present = withoutNull(schema);
+  const inner = defined(withReason(present), at.root);
   const below = { root: at.root, depth: at.depth + 1 };
   const known = at.depth >= deepest ? asJson : kindOf(inner, below);
   return {
     name,
     title: textOr(inner["title"] ?? schema["title"]) || inWords(name),
     format: known.kind === "text" ? textOr(inner["format"]) : "",
-    required: required && inner === schema,
-    empty: required && inner !== schema ? null : undefined,
+    required: required && present === schema,
+    empty: required && present !== schema ? null : undefined,
     ...known,
     hint: textOr(inner["description"] ?? schema["description"]),
     integer: inner["type"] === "integer",
@@ -96,6 +97,24 @@ function withoutNull(schema: Schema): Schema {
   if (!Array.isArray(options)) return schema;
   const rest = options.filter((option: Plain) => !(isSchema(option) && option["type"] === "null"));
   return rest.length === 1 && options.length > 1 && isSchema(rest[0]) ? rest[0] : schema;
+}
+
+const alternativesIn = (schema: Schema): readonly Schema[] => {
+  const options = schema["anyOf"] ?? schema["oneOf"];
+  return Array.isArray(options) ? (options as readonly Plain[]).filter(isSchema) : [];
+};
+
+/** Of a plain yes or no and a form with more, such as the reason of an approval, the form: it asks for both. */
+function withReason(schema: Schema): Schema {
+  const [one, other, ...more] = alternativesIn(schema);
+  if (one === undefined || other === undefined || more.length > 0) return schema;
+  if (one["type"] === "boolean" && other["type"] === "object") return other;
+  return other["type"] === "boolean" && one["type"] === "object" ? one : schema;
+}
+
+/** True where yes or no is a whole answer. */
+export function takesYesOrNo(schema: Plain | undefined): boolean {
+  return isSchema(schema) && [schema, ...alternativesIn(schema)].some(({ type }) => type === "boolean");
 }
 
 type Known = Pick<Field, "kind" | "choices" | "fields" | "item">;

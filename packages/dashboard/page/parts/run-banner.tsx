@@ -5,11 +5,13 @@ import type { ComponentChildren, JSX } from "preact";
 import { useSignal } from "@preact/signals";
 import type { RunPage, Wait } from "../../src/api.ts";
 import { exported, postAnswer } from "../lib/api.ts";
+import { decisionOf, fieldOf, takesYesOrNo } from "../lib/form.ts";
 import { clock, cost, duration, plural } from "../lib/format.ts";
 import { diffPath, setQuery } from "../lib/router.ts";
 import { messageOf, say } from "../lib/state.ts";
 import { failedRow, undoneIn } from "../lib/story.ts";
 import type { Tries } from "../lib/rows.ts";
+import { wordsOf } from "./answer-fields.tsx";
 import { Link, RunLink } from "./basic.tsx";
 import { ErrorView } from "./error.tsx";
 import { timeOf } from "./run-head.tsx";
@@ -230,17 +232,14 @@ export function questionOf({ note, name }: Pick<Wait, "note" | "name">): {
   return { question: found === undefined ? `Answer ${name}` : textOf(fields[found] ?? ""), facts };
 }
 
-/** The two answers of a wait that takes yes or no, and nothing else. */
-function yesOrNo(schema: Plain): boolean {
-  return fieldsOf(schema)?.["type"] === "boolean";
-}
-
 type QuestionProps = BannersProps & { readonly wait: Wait };
 
-/** Yes and No where nothing else is asked; the form for all others. */
+/** Yes and No where that is a whole answer; the form for all others. */
 function Answers({ run, wait, onAnswer, onChange }: QuestionProps): JSX.Element {
   const busy = useSignal(false);
-  const isTwo = yesOrNo(wait.schema);
+  const decision = takesYesOrNo(wait.schema) ? decisionOf(fieldOf(wait.schema)) : null;
+  const isTwo = decision !== null;
+  const [yes, no] = isTwo ? wordsOf(decision.field) : [];
   const answer = async (value: boolean): Promise<void> => {
     busy.value = true;
     try {
@@ -263,8 +262,8 @@ function Answers({ run, wait, onAnswer, onChange }: QuestionProps): JSX.Element 
   );
   return (
     <>
-      {isTwo && button("Yes", true)}
-      {isTwo && button("No", false)}
+      {yes !== undefined && button(yes, true)}
+      {no !== undefined && button(no, false)}
       <button type="button" class={isTwo ? "btn" : "btn p"} onClick={() => onAnswer(wait.key)}>
         Answer
       </button>
