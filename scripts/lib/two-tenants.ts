@@ -234,7 +234,8 @@ class Scene {
 
   #judge(text: string, what: string): void {
     if (text.includes(canary)) this.#problems.push(`${what} shows data: ${text.slice(0, 200)}`);
-    for (const [id] of text.matchAll(/\bv-\w+/g))
+    // Their ids have words: the program in an exported page may say `v-p`, a subtraction.
+    for (const [id] of text.matchAll(/\bv-\w{3,}/g))
       if (!what.includes(id)) this.#problems.push(`${what} shows ${id}: ${text.slice(0, 200)}`);
   }
 
