@@ -73,8 +73,12 @@ function judgeAttempt(history: History, run: RunLog, { process, where, body }: S
   const { key, attempt } = body;
   const of = history.entries(run).filter((entry) => entry.key === key);
   const failed = of.filter(({ kind }) => kind === "attempt.failed");
-  // Every attempt of a stream that left a chunk has a number, whether it failed or was cut off.
-  const recorded = Math.max(failed.length, ...of.filter(isOfStream).map((entry) => entry.attempt ?? 1));
+  // Every attempt of a stream that left a chunk has a number, whether it failed or was cut off. A fork that is retried may have it
+  // from its parent.
+  const streamed = (isRetried(run) ? history.lineage(run) : [run])
+    .flatMap((log) => history.entries(log))
+    .filter((entry) => entry.key === key && isOfStream(entry));
+  const recorded = Math.max(failed.length, ...streamed.map((entry) => entry.attempt ?? 1));
   if (recorded < attempt - 1)
     history.violate("I3", `${where} for attempt ${attempt}, but only ${recorded} are recorded`);
   const last = failed.at(-1);
