@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
   });
 
-  test("asks before an e-mail is sent, and sends it once", async () => {
+  test.runIf(isFull)("asks before an e-mail is sent, and sends it once", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.mail);
     await one.button("Allow").waitFor();
@@ -168,32 +168,35 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(site.mails()).toHaveLength(before + 1);
   });
 
-  test("shows thoughts, tools, tables, code and sources; costs, thumbs and other answers are kept", async () => {
-    const one = await Visitor.open(user, site.url, chat);
-    await one.ask(questions.harbour);
-    await one.page.locator(".reasoning p").waitFor();
-    await one.done();
-    expect(await one.parts()).toEqual(harbourParts);
-    await one.page.locator(".tool summary").click();
-    await one.page.getByText('"harbour": "Cuxhaven"').first().waitFor();
-    await one.page.getByText(/^\d+ in, \d+ out · \$0\.\d+$/).waitFor();
-    await one.button("Good answer").click();
-    await one.page.locator('[aria-pressed="true"]').waitFor();
-    expect(await site.scores()).toEqual([{ thumb: 1 }]);
-    await one.button("Answer again").click();
-    await one.page.getByText("2 of 2").waitFor();
-    await one.done();
-    await picture(one.page, "parts");
-    // Another tab, and a server that has just begun, know the same.
-    await site.restart();
-    const late = await Visitor.open(user, site.url, chat);
-    await late.done();
-    expect(await late.parts()).toEqual(harbourParts);
-    expect(await late.page.locator('[aria-pressed="true"]').count()).toBe(0);
-    await late.button("Previous answer").click();
-    await late.page.locator('[aria-pressed="true"]').waitFor();
-    await late.page.locator(".cost").waitFor();
-  });
+  test.runIf(isFull)(
+    "shows thoughts, tools, tables, code and sources; costs, thumbs and other answers are kept",
+    async () => {
+      const one = await Visitor.open(user, site.url, chat);
+      await one.ask(questions.harbour);
+      await one.page.locator(".reasoning p").waitFor();
+      await one.done();
+      expect(await one.parts()).toEqual(harbourParts);
+      await one.page.locator(".tool summary").click();
+      await one.page.getByText('"harbour": "Cuxhaven"').first().waitFor();
+      await one.page.getByText(/^\d+ in, \d+ out · \$0\.\d+$/).waitFor();
+      await one.button("Good answer").click();
+      await one.page.locator('[aria-pressed="true"]').waitFor();
+      expect(await site.scores()).toEqual([{ thumb: 1 }]);
+      await one.button("Answer again").click();
+      await one.page.getByText("2 of 2").waitFor();
+      await one.done();
+      await picture(one.page, "parts");
+      // Another tab, and a server that has just begun, know the same.
+      await site.restart();
+      const late = await Visitor.open(user, site.url, chat);
+      await late.done();
+      expect(await late.parts()).toEqual(harbourParts);
+      expect(await late.page.locator('[aria-pressed="true"]').count()).toBe(0);
+      await late.button("Previous answer").click();
+      await late.page.locator('[aria-pressed="true"]').waitFor();
+      await late.page.locator(".cost").waitFor();
+    },
+  );
 
   test.runIf(isFull)("shows files, the list of chats, and deletes one", async () => {
     const one = await Visitor.open(user, site.url, chat);

@@ -2,7 +2,7 @@
 
 import { DemoProcess, killDemos, Place } from "example-llm/process";
 import { codeInReadme, runScript, scriptsInReadme } from "example-llm/readme";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, inject, test } from "vitest";
 
 const place = new Place("cloudflare-worker");
 afterEach(() => {
@@ -28,7 +28,7 @@ async function dev(): Promise<{ ended: Promise<unknown>; texts: Record<string, s
   return { ended: emulator.ended, texts };
 }
 
-test(
+test.runIf(inject("full"))(
   "a run is started, its emulator is killed, and the answer reaches it",
   { timeout: 300_000 },
   async () => {

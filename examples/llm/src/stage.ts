@@ -1,6 +1,6 @@
 /**
  * A demo on the emulator: started on an empty folder, killed, and started again on the same folder. Proven in
- * cloudflare-worker/test/demo.test.ts.
+ * cloudflare-worker/test/demo.full.test.ts.
  */
 
 import { rmSync } from "node:fs";

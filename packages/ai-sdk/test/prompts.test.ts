@@ -113,9 +113,13 @@ function around(perTurn: readonly number[], turn: number): number {
 
 describe("an agent of a hundred turns", () => {
   test.each([
-    ["generateText", false, false] as const,
     ["streamText", true, false] as const,
-    ...(inject("full") ? [["generateText with encryption", false, true] as const] : []),
+    ...(inject("full")
+      ? ([
+          ["generateText", false, false],
+          ["generateText with encryption", false, true],
+        ] as const)
+      : []),
   ])(
     "%s: turn 100 writes what turn 50 does, and every prompt can be read",
     async (_, stream, encrypted) => {

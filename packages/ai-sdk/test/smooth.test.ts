@@ -79,7 +79,7 @@ const bodies: Readonly<Record<string, { readonly calls: number; readonly run: Bo
 };
 
 const full = inject("full");
-const paces = full ? [0, 4, 25] : [0, 12];
+const paces = full ? [0, 4, 25] : [12];
 const forms = (full ? versions : [latest]).flatMap((version) =>
   paces.flatMap((paceMs) =>
     (["block", "ask", "keep"] as const).map((onChange) => ({ version, paceMs, onChange })),

@@ -31,35 +31,38 @@ async function labels(args: readonly string[]): Promise<string[]> {
 }
 
 describe("durable show of an example", () => {
-  test("loan-underwriting: two lanes, a person in each, and a fork that reused them", async () => {
-    await example("loan-underwriting", ["demo"]);
-    const store = ["-s", "loan-underwriting"];
-    expect(await labels(["show", "demo-credit", ...store])).toEqual([
-      " ⫶ parallel",
-      " ├ ┬ credit",
-      " │ ↺ pull",
-      " │ ↺ assess",
-      " │ ✓ review",
-      " └ ┬ appraisal",
-      "   ↺ search",
-      "   ↺ value",
-      "   ↺ review",
-      " ✓ decide",
-    ]);
-    const { out } = await project.cli(["show", "demo-credit", ...store]);
-    expect(out).toContain(
-      '⑂ of demo "credit reviewed again" from parallel[credit]/review · 4 of 5 steps from the journal ↺',
-    );
-    const tree = await project.cli(["tree", "demo-credit", ...store]);
-    expect(tree.out.split("\n").map((line) => line.split("  ")[0])).toEqual([
-      "✓ demo",
-      "├─⑂ ✓ demo-decision",
-      "└─⑂ ✓ demo-credit",
-      "",
-    ]);
-    const { run } = (await project.json(["show", "demo-credit", ...store])) as { run: { totals: object } };
-    expect(run.totals).toMatchObject({ settled: 5, fromJournal: 4, attempts: 1 });
-  });
+  test.runIf(inject("full"))(
+    "loan-underwriting: two lanes, a person in each, and a fork that reused them",
+    async () => {
+      await example("loan-underwriting", ["demo"]);
+      const store = ["-s", "loan-underwriting"];
+      expect(await labels(["show", "demo-credit", ...store])).toEqual([
+        " ⫶ parallel",
+        " ├ ┬ credit",
+        " │ ↺ pull",
+        " │ ↺ assess",
+        " │ ✓ review",
+        " └ ┬ appraisal",
+        "   ↺ search",
+        "   ↺ value",
+        "   ↺ review",
+        " ✓ decide",
+      ]);
+      const { out } = await project.cli(["show", "demo-credit", ...store]);
+      expect(out).toContain(
+        '⑂ of demo "credit reviewed again" from parallel[credit]/review · 4 of 5 steps from the journal ↺',
+      );
+      const tree = await project.cli(["tree", "demo-credit", ...store]);
+      expect(tree.out.split("\n").map((line) => line.split("  ")[0])).toEqual([
+        "✓ demo",
+        "├─⑂ ✓ demo-decision",
+        "└─⑂ ✓ demo-credit",
+        "",
+      ]);
+      const { run } = (await project.json(["show", "demo-credit", ...store])) as { run: { totals: object } };
+      expect(run.totals).toMatchObject({ settled: 5, fromJournal: 4, attempts: 1 });
+    },
+  );
 
   test.skipIf(!inject("full"))("coding-agent: speculative branches", async () => {
     await example("coding-agent", []);

@@ -1,7 +1,7 @@
 /** What was spent, from heads alone; and pauses of idle workflows. */
 
 import { MemoryStorage } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import type { CostReply, RunList } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
 import { axeProblems } from "./support/axe.ts";
@@ -34,7 +34,7 @@ test("costs by workflow, model, step and tag, with rows that open their lists; n
 describe.skipIf(skipReason !== null)("in a browser", () => {
   const site = opened(() => yesterday(), { prices });
 
-  test.each([
+  test.runIf(inject("full")).each([
     ["light", 1_440],
     ["dark", 390],
   ] as const)(
@@ -63,7 +63,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     },
   );
 
-  test("Ctrl-K finds runs and actions by words, by keys alone", async () => {
+  test.runIf(inject("full"))("Ctrl-K finds runs and actions by words, by keys alone", async () => {
     const one = await site.current.visit("/");
     await one.says("54 runs");
     await one.page.keyboard.press("Control+k");
@@ -82,7 +82,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("Ctrl-K takes what was typed, not what the screen still shows", async () => {
+  test.runIf(inject("full"))("Ctrl-K takes what was typed, not what the screen still shows", async () => {
     const one = await site.current.visit("/");
     await one.says("54 runs");
     const enterAtOnce = async (words: string): Promise<void> => {
@@ -105,30 +105,33 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("a palette that Escape closed opens again with the next key, and stays open", async () => {
-    const one = await site.current.visit("/runs/support-7");
-    await one.status("Failed");
-    const box = one.page.getByRole("combobox", { name: "Words of a run" });
-    await one.page.keyboard.press("Control+k");
-    await box.fill("words of before");
-    // As Escape does, and the next key before the next frame, with which the browser tells that a dialog was closed.
-    await one.page.evaluate(async () => {
-      document.querySelector("dialog")?.requestClose();
-      await Promise.resolve();
-      window.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
-    });
-    await expect.poll(() => box.inputValue(), soon).toBe("");
-    await one.page.evaluate(
-      () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
-    );
-    // In the page itself, the "u" of it leads back to the runs.
-    await one.page.keyboard.type("pause");
-    await one.page.keyboard.press("Enter");
-    await expect.poll(() => one.place, soon).toBe("/operate?tab=workers");
-    await one.close();
-  });
+  test.runIf(inject("full"))(
+    "a palette that Escape closed opens again with the next key, and stays open",
+    async () => {
+      const one = await site.current.visit("/runs/support-7");
+      await one.status("Failed");
+      const box = one.page.getByRole("combobox", { name: "Words of a run" });
+      await one.page.keyboard.press("Control+k");
+      await box.fill("words of before");
+      // As Escape does, and the next key before the next frame, with which the browser tells that a dialog was closed.
+      await one.page.evaluate(async () => {
+        document.querySelector("dialog")?.requestClose();
+        await Promise.resolve();
+        window.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
+      });
+      await expect.poll(() => box.inputValue(), soon).toBe("");
+      await one.page.evaluate(
+        () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+      );
+      // In the page itself, the "u" of it leads back to the runs.
+      await one.page.keyboard.type("pause");
+      await one.page.keyboard.press("Enter");
+      await expect.poll(() => one.place, soon).toBe("/operate?tab=workers");
+      await one.close();
+    },
+  );
 
-  test("a dialog that is closed gives the focus back to its button", async () => {
+  test.runIf(inject("full"))("a dialog that is closed gives the focus back to its button", async () => {
     const one = await site.current.visit("/operate?tab=workers");
     const pause = one.button("Pause support-agent");
     const isFocused = (): Promise<boolean> => pause.evaluate((element) => element === document.activeElement);

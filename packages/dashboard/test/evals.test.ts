@@ -1,7 +1,7 @@
 /** Reports of evals on the page; scores, and runs that are kept as examples. */
 
 import type { Action } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import type { EvalList, EvalReport } from "../src/api-evals.ts";
 import type { RunList, RunPage } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
@@ -104,7 +104,7 @@ test("a score and an example are recorded, found by the search, and taken back",
 describe.skipIf(skipReason !== null)("in a browser", () => {
   const site = opened(evaluated);
 
-  test.each([
+  test.runIf(inject("full")).each([
     ["light", 1_440],
     ["dark", 1_440],
     ["light", 390],
@@ -129,7 +129,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("kinds of runs, variants and keys; a run is kept as an example", async () => {
+  test.runIf(inject("full"))("kinds of runs, variants and keys; a run is kept as an example", async () => {
     const one = await site.current.visit("/evals/eval-report-1");
     const cases = one.page.locator(".eval-case");
     await one.page.getByRole("button", { name: /Better/ }).click();
@@ -156,7 +156,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("the page of a run shows its scores, and gives one", async () => {
+  test.runIf(inject("full"))("the page of a run shows its scores, and gives one", async () => {
     const one = await site.current.visit("/runs/support-5");
     await one.button("Score").click();
     await one.page.getByRole("textbox", { name: /^Score/ }).fill("0.5");

@@ -1,7 +1,7 @@
 /** Home: figures of the time, what needs somebody, and bulk actions, from heads alone. */
 
 import { type App, createApp, durable, Journal, MemoryStorage } from "@durable/core";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import type { Attention, Counts, Inbox, PulseReply, RunList } from "../src/api.ts";
 import { csvOf } from "../page/lib/csv.ts";
 import { forEach } from "../page/lib/many.ts";
@@ -134,40 +134,46 @@ test("one action for many goes on after a refusal, and says why; a table has no 
 describe.skipIf(skipReason !== null)("in a browser", () => {
   const site = opened(() => yesterday(), { prices });
 
-  test("the text of the page alone says why the failures happened, what they cost and which approvals are late", async () => {
-    const one = await site.current.visit("/");
-    // Why, how often, where and for how much. The figures, what needs somebody and the list come one by one.
-    const said = [
-      /×40\s+Error: 429 Too Many Requests: limit of model-x\s+support-agent, in answer, since .*, last .* ago, \$3\.60 spent/,
-      /×3\s+Error: No car left in Lisbon\s+support-agent, in answer, .*\$0\.2700 spent/,
-      /Failed\s+88 %\s+43 of 49 ended/,
-      /Cost\s+\$4\.41/,
-      /2\s+approvals are late/,
-      /due, and no driver takes it\s+newsletter, the longest for 1\d h.* No worker has this workflow\./,
-    ];
-    for (const text of said)
-      await expect.poll(() => one.page.locator("main").innerText(), soon).toMatch(text);
-    await one.page.getByRole("link", { name: "Answer: approvals are late" }).click();
-    await one.says("4 decisions, 2 late, 2 expire within a day");
-    const inbox = await one.page.getByRole("region", { name: "Late" }).innerText();
-    expect(inbox).toMatch(/Refund order 8819[01]\?\s+late by 1[78] h/);
-    await one.close();
-  });
+  test.runIf(inject("full"))(
+    "the text of the page alone says why the failures happened, what they cost and which approvals are late",
+    async () => {
+      const one = await site.current.visit("/");
+      // Why, how often, where and for how much. The figures, what needs somebody and the list come one by one.
+      const said = [
+        /×40\s+Error: 429 Too Many Requests: limit of model-x\s+support-agent, in answer, since .*, last .* ago, \$3\.60 spent/,
+        /×3\s+Error: No car left in Lisbon\s+support-agent, in answer, .*\$0\.2700 spent/,
+        /Failed\s+88 %\s+43 of 49 ended/,
+        /Cost\s+\$4\.41/,
+        /2\s+approvals are late/,
+        /due, and no driver takes it\s+newsletter, the longest for 1\d h.* No worker has this workflow\./,
+      ];
+      for (const text of said)
+        await expect.poll(() => one.page.locator("main").innerText(), soon).toMatch(text);
+      await one.page.getByRole("link", { name: "Answer: approvals are late" }).click();
+      await one.says("4 decisions, 2 late, 2 expire within a day");
+      const inbox = await one.page.getByRole("region", { name: "Late" }).innerText();
+      expect(inbox).toMatch(/Refund order 8819[01]\?\s+late by 1[78] h/);
+      await one.close();
+    },
+  );
 
-  test("an item that was acknowledged is gone for this reader, and can be shown again", async () => {
-    const one = await site.current.visit("/");
-    await one.button("Acknowledge: Error: No car left in Lisbon").click();
-    await expect
-      .poll(() => one.page.getByText("No car left", { exact: false }).locator("visible=true").count(), soon)
-      .toBeLessThan(5);
-    await one.button("Show 1 acknowledged").waitFor();
-    await one.page.reload();
-    await one.button("Show 1 acknowledged").click();
-    await one.button("Acknowledge: Error: No car left in Lisbon").waitFor();
-    await one.close();
-  });
+  test.runIf(inject("full"))(
+    "an item that was acknowledged is gone for this reader, and can be shown again",
+    async () => {
+      const one = await site.current.visit("/");
+      await one.button("Acknowledge: Error: No car left in Lisbon").click();
+      await expect
+        .poll(() => one.page.getByText("No car left", { exact: false }).locator("visible=true").count(), soon)
+        .toBeLessThan(5);
+      await one.button("Show 1 acknowledged").waitFor();
+      await one.page.reload();
+      await one.button("Show 1 acknowledged").click();
+      await one.button("Acknowledge: Error: No car left in Lisbon").waitFor();
+      await one.close();
+    },
+  );
 
-  test("sorts, looks back in time, and selects by keys", async () => {
+  test.runIf(inject("full"))("sorts, looks back in time, and selects by keys", async () => {
     const one = await site.current.visit("/");
     await one.says("54 runs");
     await one.button("Cost").click();
@@ -192,7 +198,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test.each([
+  test.runIf(inject("full")).each([
     ["light", 1_440],
     ["dark", 1_440],
     ["light", 390],
@@ -212,7 +218,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("40 failures are retried after a question, each on its own", async () => {
+  test.runIf(inject("full"))("40 failures are retried after a question, each on its own", async () => {
     trouble.delete("429");
     const one = await site.current.visit("/");
     await one.button("Retry 40").click();
@@ -225,19 +231,22 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("all that fit are selected, also those that are not loaded, and cancelled with a reason", async () => {
-    const one = await site.current.visit("/?workflow=refund");
-    await one.says("Refund order");
-    await one.page.getByRole("checkbox", { name: "Select refund-0" }).check();
-    await one.button("select all that fit").click();
-    await one.says("4 selected");
-    await one.page.getByRole("toolbar").getByRole("button", { name: "Cancel" }).click();
-    await one.page.getByLabel("Reason").fill("no longer needed");
-    await one.button("Cancel 4 runs").click();
-    await one.says("Cancelled 4 runs.");
-    expect((await site.current.app.list({ workflow: "refund", status: "cancelled" })).runs).toHaveLength(4);
-    await one.close();
-  });
+  test.runIf(inject("full"))(
+    "all that fit are selected, also those that are not loaded, and cancelled with a reason",
+    async () => {
+      const one = await site.current.visit("/?workflow=refund");
+      await one.says("Refund order");
+      await one.page.getByRole("checkbox", { name: "Select refund-0" }).check();
+      await one.button("select all that fit").click();
+      await one.says("4 selected");
+      await one.page.getByRole("toolbar").getByRole("button", { name: "Cancel" }).click();
+      await one.page.getByLabel("Reason").fill("no longer needed");
+      await one.button("Cancel 4 runs").click();
+      await one.says("Cancelled 4 runs.");
+      expect((await site.current.app.list({ workflow: "refund", status: "cancelled" })).runs).toHaveLength(4);
+      await one.close();
+    },
+  );
 });
 
 describe.skipIf(skipReason !== null)("in a browser, with questions that never expire", () => {

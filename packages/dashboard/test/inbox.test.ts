@@ -1,7 +1,7 @@
 /** The inbox as a list of things to decide: read from heads, searched, answered by keys, by forms and together. */
 
 import { createApp, durable, MemoryStorage } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import type { Inbox, RunWaits } from "../src/api.ts";
 import { Site } from "./support/ask.ts";
@@ -126,91 +126,100 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("a form has words for names, dates, addresses, rows and nested fields, and keys for yes and no", async () => {
-    const { app, visit } = site.current;
-    const one = await visit("/inbox");
-    await one.says("8 decisions, 1 expires within a day");
-    await one.page.getByRole("heading", { name: "Refund order 88213?" }).waitFor();
-    await one.says("harbour-bikes");
-    await one.says("The photo shows a crack");
-    await picture(one.page, "inbox-form");
-    await one.page.keyboard.press("a");
-    await expect.poll(() => one.page.getByRole("radio", { name: "Approve" }).isChecked(), soon).toBe(true);
-    await one.page.getByLabel("Amount in EUR").fill("1225.10");
-    await one.page.getByLabel("Pay out on").fill("2026-11-18");
-    await one.page.getByLabel("Tell").fill("billing@harbour");
-    await one.button("Add to items").click();
-    await one.page.getByLabel("What").fill("Frame");
-    await one.page.getByLabel("Pieces").fill("1");
-    await one.page.getByLabel("City").fill("Kiel");
-    await one.button("Add to items").click();
-    await one.page.getByLabel("What").nth(1).fill("to be removed");
-    await one.button("Remove 2 of items").click();
-    await one.page.getByLabel("City").press("Control+Enter");
-    await one.says("an address, such as name@company.example");
-    expect(await one.page.getByLabel("Tell").getAttribute("aria-invalid")).toBe("true");
-    await picture(one.page, "inbox-problem");
-    await one.page.getByLabel("Tell").fill("billing@harbour.example");
-    await one.page.getByLabel("Tell").press("Control+Enter");
-    await one.says("Your answer was received.");
-    expect(await app.get("refund-5107").result()).toEqual({
-      approved: true,
-      amount: 1_225.1,
-      payOutOn: "2026-11-18",
-      tell: "billing@harbour.example",
-      items: [{ what: "Frame", pieces: 1, address: { city: "Kiel" } }],
-    });
-    // What is next is there already.
-    await one.page.getByRole("heading", { name: "Refund order 88190?" }).waitFor();
-    await one.close();
-  });
-
-  test("a decision has a link, keys move and select, a search narrows, and several get one answer", async () => {
-    const { app, visit } = site.current;
-    const one = await visit("/inbox?run=letter-1&key=approve");
-    await one.page.getByRole("heading", { name: "Send letter 1?" }).waitFor();
-    await one.button("copy link").click();
-    await one.says("Copied the link to this decision.");
-    const link = await one.page.evaluate(() => navigator.clipboard.readText());
-    expect(new URL(link).search).toBe("?run=letter-1&key=approve");
-    await one.page.keyboard.press("n");
-    await expect.poll(() => one.page.getByRole("radio", { name: "No" }).isChecked(), soon).toBe(true);
-    await one.page.getByRole("radio", { name: "No" }).press("Control+Enter");
-    await one.says("Your answer was received.");
-    expect(await app.get("letter-1").result()).toBe(false);
-    await one.page.getByLabel("Search the questions").fill("letter");
-    await expect.poll(() => one.page.locator(".inbox-list li").count(), soon).toBe(3);
-    await one.page.getByRole("heading", { name: "Send letter 2?" }).click();
-    await one.page.keyboard.press("x");
-    await one.page.keyboard.press("j");
-    await one.page.getByRole("heading", { name: "Send letter 3?" }).waitFor();
-    await one.page.keyboard.press("x");
-    await one.button("Answer together").click();
-    const dialog = one.page.getByRole("dialog", { name: "One answer for 2 runs" });
-    await dialog.getByText("with the same form").waitFor();
-    await dialog.getByText("Yes").click();
-    await picture(one.page, "inbox-together");
-    await dialog.getByRole("button", { name: "Answer all 2" }).click();
-    await one.says("Answered 2 runs.");
-    expect(await app.get("letter-2").result()).toBe(true);
-    expect(await app.get("letter-3").result()).toBe(true);
-    expect((await app.get("letter-4").outcome()).status).toBe("suspended");
-    await one.close();
-  });
-
-  test("a run that asks twice shows both questions; the screen is clean for screen readers at every width", async () => {
-    const { visit } = site.current;
-    for (const [theme, width] of [
-      ["light", 1_440],
-      ["dark", 390],
-    ] as const) {
-      const one = await visit("/inbox?run=two", { theme, width });
-      await one.button("size").click();
-      await one.page.getByRole("heading", { name: "Which size?" }).waitFor();
-      expect(await one.fits()).toBe(true);
-      expect(await axeProblems(one.page)).toEqual([]);
-      await picture(one.page, `inbox-${theme}-${width}`);
+  test.runIf(inject("full"))(
+    "a form has words for names, dates, addresses, rows and nested fields, and keys for yes and no",
+    async () => {
+      const { app, visit } = site.current;
+      const one = await visit("/inbox");
+      await one.says("8 decisions, 1 expires within a day");
+      await one.page.getByRole("heading", { name: "Refund order 88213?" }).waitFor();
+      await one.says("harbour-bikes");
+      await one.says("The photo shows a crack");
+      await picture(one.page, "inbox-form");
+      await one.page.keyboard.press("a");
+      await expect.poll(() => one.page.getByRole("radio", { name: "Approve" }).isChecked(), soon).toBe(true);
+      await one.page.getByLabel("Amount in EUR").fill("1225.10");
+      await one.page.getByLabel("Pay out on").fill("2026-11-18");
+      await one.page.getByLabel("Tell").fill("billing@harbour");
+      await one.button("Add to items").click();
+      await one.page.getByLabel("What").fill("Frame");
+      await one.page.getByLabel("Pieces").fill("1");
+      await one.page.getByLabel("City").fill("Kiel");
+      await one.button("Add to items").click();
+      await one.page.getByLabel("What").nth(1).fill("to be removed");
+      await one.button("Remove 2 of items").click();
+      await one.page.getByLabel("City").press("Control+Enter");
+      await one.says("an address, such as name@company.example");
+      expect(await one.page.getByLabel("Tell").getAttribute("aria-invalid")).toBe("true");
+      await picture(one.page, "inbox-problem");
+      await one.page.getByLabel("Tell").fill("billing@harbour.example");
+      await one.page.getByLabel("Tell").press("Control+Enter");
+      await one.says("Your answer was received.");
+      expect(await app.get("refund-5107").result()).toEqual({
+        approved: true,
+        amount: 1_225.1,
+        payOutOn: "2026-11-18",
+        tell: "billing@harbour.example",
+        items: [{ what: "Frame", pieces: 1, address: { city: "Kiel" } }],
+      });
+      // What is next is there already.
+      await one.page.getByRole("heading", { name: "Refund order 88190?" }).waitFor();
       await one.close();
-    }
-  });
+    },
+  );
+
+  test.runIf(inject("full"))(
+    "a decision has a link, keys move and select, a search narrows, and several get one answer",
+    async () => {
+      const { app, visit } = site.current;
+      const one = await visit("/inbox?run=letter-1&key=approve");
+      await one.page.getByRole("heading", { name: "Send letter 1?" }).waitFor();
+      await one.button("copy link").click();
+      await one.says("Copied the link to this decision.");
+      const link = await one.page.evaluate(() => navigator.clipboard.readText());
+      expect(new URL(link).search).toBe("?run=letter-1&key=approve");
+      await one.page.keyboard.press("n");
+      await expect.poll(() => one.page.getByRole("radio", { name: "No" }).isChecked(), soon).toBe(true);
+      await one.page.getByRole("radio", { name: "No" }).press("Control+Enter");
+      await one.says("Your answer was received.");
+      expect(await app.get("letter-1").result()).toBe(false);
+      await one.page.getByLabel("Search the questions").fill("letter");
+      await expect.poll(() => one.page.locator(".inbox-list li").count(), soon).toBe(3);
+      await one.page.getByRole("heading", { name: "Send letter 2?" }).click();
+      await one.page.keyboard.press("x");
+      await one.page.keyboard.press("j");
+      await one.page.getByRole("heading", { name: "Send letter 3?" }).waitFor();
+      await one.page.keyboard.press("x");
+      await one.button("Answer together").click();
+      const dialog = one.page.getByRole("dialog", { name: "One answer for 2 runs" });
+      await dialog.getByText("with the same form").waitFor();
+      await dialog.getByText("Yes").click();
+      await picture(one.page, "inbox-together");
+      await dialog.getByRole("button", { name: "Answer all 2" }).click();
+      await one.says("Answered 2 runs.");
+      expect(await app.get("letter-2").result()).toBe(true);
+      expect(await app.get("letter-3").result()).toBe(true);
+      expect((await app.get("letter-4").outcome()).status).toBe("suspended");
+      await one.close();
+    },
+  );
+
+  test.runIf(inject("full"))(
+    "a run that asks twice shows both questions; the screen is clean for screen readers at every width",
+    async () => {
+      const { visit } = site.current;
+      for (const [theme, width] of [
+        ["light", 1_440],
+        ["dark", 390],
+      ] as const) {
+        const one = await visit("/inbox?run=two", { theme, width });
+        await one.button("size").click();
+        await one.page.getByRole("heading", { name: "Which size?" }).waitFor();
+        expect(await one.fits()).toBe(true);
+        expect(await axeProblems(one.page)).toEqual([]);
+        await picture(one.page, `inbox-${theme}-${width}`);
+        await one.close();
+      }
+    },
+  );
 });

@@ -3,7 +3,7 @@
 import { createApp, durable, MemoryStorage, type App } from "@durable/core";
 import { scriptedModel, type ModelTurn } from "../../testing/src/index.ts";
 import { generateText } from "ai";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { durableModel } from "../../ai-sdk/src/index.ts";
 import { axeProblems } from "./support/axe.ts";
 import { picture, skipReason } from "./support/chromium.ts";
@@ -42,7 +42,7 @@ describe.skipIf(skipReason !== null)("a fork with another prompt", () => {
 
   const site = opened(shop, { prices });
 
-  test.each([
+  test.runIf(inject("full")).each([
     ["light", 1_440],
     ["dark", 390],
   ] as const)(

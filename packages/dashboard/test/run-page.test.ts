@@ -161,36 +161,39 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await server?.close();
   });
 
-  test("a run that works: its sentence, its tries, a child that opens, the panel of a model call", async () => {
-    const one = await visit("/runs/support-8812?step=answer", { width: 1440, height: 1000 });
-    await one.page.getByRole("heading", { name: /^Running answer, attempt 2, for/ }).waitFor();
-    await one.says(/after .*429 Too Many Requests/);
-    const timeline = one.page.getByRole("listbox", { name: "Timeline" });
-    expect(await timeline.locator(".bar.now").count()).toBe(1);
-    expect(await timeline.locator(".row.struck .t.c").textContent()).toMatch(/^\$0\.07/);
-    await one.page.getByText("Since", { exact: true }).click();
-    await expect.poll(() => timeline.locator(".row.struck").count(), soon).toBe(0);
-    await one.page.getByText("Both", { exact: true }).click();
-    const child = timeline.getByRole("option", { name: /child policy-brief/ });
-    await expect.poll(() => child.locator(".c").textContent(), soon).toBe("Σ $0.0414");
-    await child.locator(".arrow").click();
-    await timeline.getByRole("option", { name: /step web \/ search/ }).click();
-    await expect.poll(() => one.place, soon).toContain("in=");
-    await one.page.getByRole("heading", { name: "parallel[web]/search" }).waitFor();
-    await one.go("/runs/support-8812?step=ask");
-    for (const tab of ["Prompt", "Answer", "Tools 1", "Usage", "Raw"]) {
-      await one.page.getByRole("tab", { name: tab, exact: true }).click();
-      await one.page.getByRole("tabpanel").waitFor();
-      if (inject("full") || tab === "Prompt") expect(await axeProblems(one.page), tab).toEqual([]);
-    }
-    await one.page.getByRole("tab", { name: "Usage", exact: true }).click();
-    await one.page.getByRole("rowheader", { name: "Input, cached" }).waitFor();
-    await picture(one.page, "run-works");
-    expect(await one.page.getByRole("link", { name: /^trace / }).getAttribute("href")).toMatch(
-      /^https:\/\/traces/,
-    );
-    await one.close();
-  });
+  test.runIf(inject("full"))(
+    "a run that works: its sentence, its tries, a child that opens, the panel of a model call",
+    async () => {
+      const one = await visit("/runs/support-8812?step=answer", { width: 1440, height: 1000 });
+      await one.page.getByRole("heading", { name: /^Running answer, attempt 2, for/ }).waitFor();
+      await one.says(/after .*429 Too Many Requests/);
+      const timeline = one.page.getByRole("listbox", { name: "Timeline" });
+      expect(await timeline.locator(".bar.now").count()).toBe(1);
+      expect(await timeline.locator(".row.struck .t.c").textContent()).toMatch(/^\$0\.07/);
+      await one.page.getByText("Since", { exact: true }).click();
+      await expect.poll(() => timeline.locator(".row.struck").count(), soon).toBe(0);
+      await one.page.getByText("Both", { exact: true }).click();
+      const child = timeline.getByRole("option", { name: /child policy-brief/ });
+      await expect.poll(() => child.locator(".c").textContent(), soon).toBe("Σ $0.0414");
+      await child.locator(".arrow").click();
+      await timeline.getByRole("option", { name: /step web \/ search/ }).click();
+      await expect.poll(() => one.place, soon).toContain("in=");
+      await one.page.getByRole("heading", { name: "parallel[web]/search" }).waitFor();
+      await one.go("/runs/support-8812?step=ask");
+      for (const tab of ["Prompt", "Answer", "Tools 1", "Usage", "Raw"]) {
+        await one.page.getByRole("tab", { name: tab, exact: true }).click();
+        await one.page.getByRole("tabpanel").waitFor();
+        if (inject("full") || tab === "Prompt") expect(await axeProblems(one.page), tab).toEqual([]);
+      }
+      await one.page.getByRole("tab", { name: "Usage", exact: true }).click();
+      await one.page.getByRole("rowheader", { name: "Input, cached" }).waitFor();
+      await picture(one.page, "run-works");
+      expect(await one.page.getByRole("link", { name: /^trace / }).getAttribute("href")).toMatch(
+        /^https:\/\/traces/,
+      );
+      await one.close();
+    },
+  );
 
   test("a difference to the turn before is marked word by word", async () => {
     const one = await visit("/runs/support-8812?step=answer&panel=prompt");
@@ -230,7 +233,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("a drag zooms in, 0 shows all again, and the address keeps it", async () => {
+  test.runIf(inject("full"))("a drag zooms in, 0 shows all again, and the address keeps it", async () => {
     const one = await visit("/runs/trip-2290");
     const axis = one.page.locator(".axis .scale");
     // It waits until the axis keeps its place.
@@ -248,7 +251,7 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("a large value is read in parts, and searched", async () => {
+  test.runIf(inject("full"))("a large value is read in parts, and searched", async () => {
     const one = await visit("/runs/numbers-1?step=make");
     await one.page.getByRole("button", { name: /rows: 20000 items/ }).click();
     await one.page.getByRole("button", { name: "read on, 19,900 more items" }).click();
@@ -265,30 +268,33 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     await one.close();
   });
 
-  test("every state fits wide and narrow, light and dark, and readers understand it", async () => {
-    const all = [
-      "support-8812?step=answer",
-      "refund-5107",
-      "trip-2290?step=car",
-      "reminder-1",
-      "refund-5107?tab=forks",
-      "numbers-1?step=make",
-    ];
-    const states = inject("full") ? all : all.slice(0, 2);
-    for (const [theme, width] of [
-      ["light", 1440],
-      ["dark", 390],
-    ] as const) {
-      const one = await visit("/", { theme, width, height: width === 390 ? 844 : 1_000 });
-      await one.settled();
-      for (const state of states) {
-        await one.go(`/runs/${state}`);
+  test.runIf(inject("full"))(
+    "every state fits wide and narrow, light and dark, and readers understand it",
+    async () => {
+      const all = [
+        "support-8812?step=answer",
+        "refund-5107",
+        "trip-2290?step=car",
+        "reminder-1",
+        "refund-5107?tab=forks",
+        "numbers-1?step=make",
+      ];
+      const states = inject("full") ? all : all.slice(0, 2);
+      for (const [theme, width] of [
+        ["light", 1440],
+        ["dark", 390],
+      ] as const) {
+        const one = await visit("/", { theme, width, height: width === 390 ? 844 : 1_000 });
         await one.settled();
-        expect(await one.fits(), `${state} at ${width}`).toBe(true);
-        expect(await axeProblems(one.page), `${state} ${theme}`).toEqual([]);
-        await picture(one.page, `run-${state.replaceAll(/\W+/g, "-")}-${theme}-${width}`);
+        for (const state of states) {
+          await one.go(`/runs/${state}`);
+          await one.settled();
+          expect(await one.fits(), `${state} at ${width}`).toBe(true);
+          expect(await axeProblems(one.page), `${state} ${theme}`).toEqual([]);
+          await picture(one.page, `run-${state.replaceAll(/\W+/g, "-")}-${theme}-${width}`);
+        }
+        await one.close();
       }
-      await one.close();
-    }
-  });
+    },
+  );
 });

@@ -2,7 +2,7 @@
 
 import { createApp, durable, MemoryStorage, type App } from "@durable/core";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { createDashboard, type DashboardOptions } from "../src/index.ts";
 import { type DashboardServer, serveDashboard } from "../src/node/index.ts";
 import { openBrowser, skipReason } from "./support/chromium.ts";
@@ -61,52 +61,58 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
   const shows = (page: Page, state: string): Promise<void> =>
     page.locator("header, main, .pane").getByText(state, { exact: true }).first().waitFor();
 
-  test("eight tabs that are seen share one connection, and each hears of its own run", async () => {
-    const { context, open } = await opened();
-    const answers = await Promise.all(Array.from({ length: 7 }, (_, n) => started(`eight-${n}`)));
-    const pages: Page[] = [await tab(context, "/")];
-    for (let n = 0; n < 7; n++) pages.push(await tab(context, `/runs/eight-${n}`));
-    await expect.poll(() => open.size, soon).toBe(1);
-    // Of those that do not read themselves, too.
-    for (const n of [0, 6, 3]) {
-      await answers[n]?.();
-      await shows(pages[n + 1]!, "Completed");
-    }
-    await shows(pages[2]!, "Waiting");
-    await expect.poll(() => open.size, soon).toBe(1);
-  });
+  test.runIf(inject("full"))(
+    "eight tabs that are seen share one connection, and each hears of its own run",
+    async () => {
+      const { context, open } = await opened();
+      const answers = await Promise.all(Array.from({ length: 7 }, (_, n) => started(`eight-${n}`)));
+      const pages: Page[] = [await tab(context, "/")];
+      for (let n = 0; n < 7; n++) pages.push(await tab(context, `/runs/eight-${n}`));
+      await expect.poll(() => open.size, soon).toBe(1);
+      // Of those that do not read themselves, too.
+      for (const n of [0, 6, 3]) {
+        await answers[n]?.();
+        await shows(pages[n + 1]!, "Completed");
+      }
+      await shows(pages[2]!, "Waiting");
+      await expect.poll(() => open.size, soon).toBe(1);
+    },
+  );
 
-  test("when the tab that reads is closed, hidden or goes elsewhere, another one reads on", async () => {
-    const { context, open } = await opened();
-    const names = ["a", "b", "c", "d"];
-    const answers = await Promise.all(names.map((name) => started(`next-${name}`)));
-    const pages = new Map<string, Page>();
-    for (const name of names) pages.set(name, await tab(context, `/runs/next-${name}`));
-    await expect.poll(() => open.size, soon).toBe(1);
-    const ways: readonly ((page: Page) => Promise<unknown>)[] = [
-      (page) => page.close(),
-      (page) =>
-        page.evaluate(() => {
-          Object.defineProperty(document, "hidden", { value: true });
-          document.dispatchEvent(new Event("visibilitychange"));
-        }),
-      (page) => page.goto("about:blank"),
-    ];
-    for (const way of ways) {
-      const [reader] = open.values();
-      const name = names.find((one) => pages.get(one) === reader) ?? "";
-      await way(reader as Page);
-      pages.delete(name);
-      await expect
-        .poll(() => open.size === 1 && ![...open.values()].includes(reader as Page), soon)
-        .toBe(true);
-      const [left] = pages.keys();
-      // The last run is that of a tab which is still seen.
-      if (pages.size > 1) continue;
-      await answers[names.indexOf(left ?? "")]?.();
-      await shows(pages.get(left ?? "") as Page, "Completed");
-    }
-  });
+  test.runIf(inject("full"))(
+    "when the tab that reads is closed, hidden or goes elsewhere, another one reads on",
+    async () => {
+      const { context, open } = await opened();
+      const names = ["a", "b", "c", "d"];
+      const answers = await Promise.all(names.map((name) => started(`next-${name}`)));
+      const pages = new Map<string, Page>();
+      for (const name of names) pages.set(name, await tab(context, `/runs/next-${name}`));
+      await expect.poll(() => open.size, soon).toBe(1);
+      const ways: readonly ((page: Page) => Promise<unknown>)[] = [
+        (page) => page.close(),
+        (page) =>
+          page.evaluate(() => {
+            Object.defineProperty(document, "hidden", { value: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+          }),
+        (page) => page.goto("about:blank"),
+      ];
+      for (const way of ways) {
+        const [reader] = open.values();
+        const name = names.find((one) => pages.get(one) === reader) ?? "";
+        await way(reader as Page);
+        pages.delete(name);
+        await expect
+          .poll(() => open.size === 1 && ![...open.values()].includes(reader as Page), soon)
+          .toBe(true);
+        const [left] = pages.keys();
+        // The last run is that of a tab which is still seen.
+        if (pages.size > 1) continue;
+        await answers[names.indexOf(left ?? "")]?.();
+        await shows(pages.get(left ?? "") as Page, "Completed");
+      }
+    },
+  );
 
   test("a browser without locks has a connection for each tab, as before", async () => {
     const { context, open } = await opened();
@@ -118,7 +124,7 @@ describe.skipIf(skipReason !== null)("tabs of one browser", () => {
     await shows(pages[1]!, "Completed");
   });
 
-  test("another browser context shares nothing", async () => {
+  test.runIf(inject("full"))("another browser context shares nothing", async () => {
     const [one, two] = [await opened(), await opened()];
     await tab(one.context, "/");
     await tab(two.context, "/");

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { createApp, durable, MemoryStorage } from "@durable/core";
 import { traceOf } from "@durable/core/inspect";
 import type { Locator } from "playwright-core";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, inject, test } from "vitest";
 import { axeProblems } from "./support/axe.ts";
 import { picture, skipReason } from "./support/chromium.ts";
 import { prices, secret } from "./support/journals.ts";
@@ -64,45 +64,51 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     return hand.clicks;
   }
 
-  test("a search is completed from the data, by keys alone and with the pointer", async () => {
-    const one = await site.current.visit("/");
-    await one.says("54 runs");
-    const box = one.page.getByRole("combobox", { name: "Search runs" });
-    const offered = one.page.getByRole("listbox", { name: "How the search may go on" });
-    await one.page.keyboard.press("/");
-    await offered.getByRole("option", { name: "workflow:" }).waitFor();
-    await one.page.keyboard.type("41");
-    // Nobody has to know that customers are a tag.
-    await offered.getByRole("option", { name: "tag:customer=41" }).waitFor();
-    expect(await axeProblems(one.page)).toEqual([]);
-    await picture(one.page, "search-suggestions");
-    await one.page.keyboard.press("ArrowDown");
-    await expect.poll(() => box.getAttribute("aria-activedescendant"), soon).toBe("search-0");
-    await one.page.keyboard.press("Enter");
-    await expect.poll(() => box.inputValue(), soon).toBe("tag:customer=41 ");
-    await one.page.keyboard.type("sta");
-    await offered.getByRole("option", { name: "status:" }).click();
-    await offered.getByRole("option", { name: "status:failed" }).click();
-    await expect.poll(() => box.inputValue(), soon).toBe("tag:customer=41 status:failed ");
-    await one.page.keyboard.press("Enter");
-    await expect.poll(() => one.lines(), soon).toEqual(["Failed support-agent support-41"]);
-    await expect.poll(() => offered.count(), soon).toBe(0);
-    await one.close();
-  });
+  test.runIf(inject("full"))(
+    "a search is completed from the data, by keys alone and with the pointer",
+    async () => {
+      const one = await site.current.visit("/");
+      await one.says("54 runs");
+      const box = one.page.getByRole("combobox", { name: "Search runs" });
+      const offered = one.page.getByRole("listbox", { name: "How the search may go on" });
+      await one.page.keyboard.press("/");
+      await offered.getByRole("option", { name: "workflow:" }).waitFor();
+      await one.page.keyboard.type("41");
+      // Nobody has to know that customers are a tag.
+      await offered.getByRole("option", { name: "tag:customer=41" }).waitFor();
+      expect(await axeProblems(one.page)).toEqual([]);
+      await picture(one.page, "search-suggestions");
+      await one.page.keyboard.press("ArrowDown");
+      await expect.poll(() => box.getAttribute("aria-activedescendant"), soon).toBe("search-0");
+      await one.page.keyboard.press("Enter");
+      await expect.poll(() => box.inputValue(), soon).toBe("tag:customer=41 ");
+      await one.page.keyboard.type("sta");
+      await offered.getByRole("option", { name: "status:" }).click();
+      await offered.getByRole("option", { name: "status:failed" }).click();
+      await expect.poll(() => box.inputValue(), soon).toBe("tag:customer=41 status:failed ");
+      await one.page.keyboard.press("Enter");
+      await expect.poll(() => one.lines(), soon).toEqual(["Failed support-agent support-41"]);
+      await expect.poll(() => offered.count(), soon).toBe(0);
+      await one.close();
+    },
+  );
 
-  test("1 and 2: the failed run of customer 42 of yesterday, and why it failed: no click, one to open it", async () => {
-    const clicks = await task("/", async (hand) => {
-      await hand.search("status:failed tag:customer=42 since:2d");
-      await expect.poll(() => hand.one.lines(), soon).toEqual(["Failed support-agent support-42"]);
-      await reads(hand, "No car left in Lisbon");
-      await hand.link("support-agent support-42");
-      await hand.one.status("Failed");
-      await reads(hand, /in answer[^]*No car left in Lisbon[^]*Input[^]*customer: 42/);
-    });
-    expect(clicks).toBe(1);
-  });
+  test.runIf(inject("full"))(
+    "1 and 2: the failed run of customer 42 of yesterday, and why it failed: no click, one to open it",
+    async () => {
+      const clicks = await task("/", async (hand) => {
+        await hand.search("status:failed tag:customer=42 since:2d");
+        await expect.poll(() => hand.one.lines(), soon).toEqual(["Failed support-agent support-42"]);
+        await reads(hand, "No car left in Lisbon");
+        await hand.link("support-agent support-42");
+        await hand.one.status("Failed");
+        await reads(hand, /in answer[^]*No car left in Lisbon[^]*Input[^]*customer: 42/);
+      });
+      expect(clicks).toBe(1);
+    },
+  );
 
-  test("3: retry in place: one click, and the failure and its cost stay", async () => {
+  test.runIf(inject("full"))("3: retry in place: one click, and the failure and its cost stay", async () => {
     trouble.delete("no car");
     const clicks = await task("/runs/support-41", async (hand) => {
       await hand.click("Retry");
@@ -124,7 +130,7 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     expect(await site.current.app.get("refund-2").result()).toBe("paid");
   });
 
-  test("5: fork with an edited value, and compare: four clicks", async () => {
+  test.runIf(inject("full"))("5: fork with an edited value, and compare: four clicks", async () => {
     const clicks = await task("/runs/support-44", async (hand) => {
       const { page } = hand.one;
       await hand.click(hand.one.row("classify"));
@@ -140,7 +146,7 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     expect(clicks).toBe(4);
   });
 
-  test("6: the dearest run, model and step of these days: one click", async () => {
+  test.runIf(inject("full"))("6: the dearest run, model and step of these days: one click", async () => {
     const clicks = await task("/", async (hand) => {
       await hand.link("Cost");
       await reads(hand, /By model[^]*model-x/);
@@ -150,7 +156,7 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     expect(clicks).toBe(1);
   });
 
-  test("7: what the fleet does, and what is stuck: no click", async () => {
+  test.runIf(inject("full"))("7: what the fleet does, and what is stuck: no click", async () => {
     const clicks = await task("/", async (hand) => {
       await reads(
         hand,
@@ -160,22 +166,25 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     expect(clicks).toBe(0);
   });
 
-  test("8: pause a workflow that does nothing, with a reason: three clicks", async () => {
-    const clicks = await task("/operate", async (hand) => {
-      await hand.click(hand.one.page.getByRole("tab", { name: "Workers" }));
-      await hand.click("Pause newsletter");
-      await hand.one.page.getByLabel("Reason").fill("a wrong link");
-      await hand.click("Pause the workflow");
-      await hand.one.says("Paused: a wrong link");
-    });
-    expect(clicks).toBe(3);
-    expect(await site.current.app.paused()).toMatchObject([
-      { workflow: "newsletter", reason: "a wrong link" },
-    ]);
-    await site.current.app.unpause("newsletter");
-  });
+  test.runIf(inject("full"))(
+    "8: pause a workflow that does nothing, with a reason: three clicks",
+    async () => {
+      const clicks = await task("/operate", async (hand) => {
+        await hand.click(hand.one.page.getByRole("tab", { name: "Workers" }));
+        await hand.click("Pause newsletter");
+        await hand.one.page.getByLabel("Reason").fill("a wrong link");
+        await hand.click("Pause the workflow");
+        await hand.one.says("Paused: a wrong link");
+      });
+      expect(clicks).toBe(3);
+      expect(await site.current.app.paused()).toMatchObject([
+        { workflow: "newsletter", reason: "a wrong link" },
+      ]);
+      await site.current.app.unpause("newsletter");
+    },
+  );
 
-  test("10: share a run as a file: two clicks", async () => {
+  test.runIf(inject("full"))("10: share a run as a file: two clicks", async () => {
     const clicks = await task("/runs/support-40", async (hand) => {
       await hand.click(hand.one.page.getByText("Share", { exact: true }));
       const [saved] = await Promise.all([
@@ -187,7 +196,7 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     expect(clicks).toBe(2);
   });
 
-  test("11: runs by words of their errors: no click", async () => {
+  test.runIf(inject("full"))("11: runs by words of their errors: no click", async () => {
     const clicks = await task("/", async (hand) => {
       await hand.search("Lisbon");
       await expect.poll(async () => (await hand.one.lines()).length, soon).toBeGreaterThanOrEqual(1);
@@ -202,27 +211,30 @@ describe.skipIf(skipReason !== null)("everyday tasks", () => {
     expect(clicks).toBe(0);
   });
 
-  test("12: from a trace id to its run and back: no click with Ctrl-K, and a link of the run to its trace", async () => {
-    const trace = traceOf(await site.current.app.get("support-7").entries());
-    expect(trace).toMatch(/^[0-9a-f]{32}$/);
-    const clicks = await task("/", async (hand) => {
-      const { page } = hand.one;
-      await hand.search(trace);
-      await expect.poll(() => hand.one.lines(), soon).toEqual(["Failed support-agent support-7"]);
-      await page.keyboard.press("Control+k");
-      await page.getByRole("combobox", { name: "Words of a run" }).waitFor();
-      await page.keyboard.type(trace);
-      await page.getByRole("option", { name: /support-7/ }).waitFor();
-      await page.keyboard.press("Enter");
-      await expect.poll(() => hand.one.place, soon).toBe("/runs/support-7");
-      const link = page.getByRole("link", { name: `trace ${trace.slice(0, 8)}` });
-      expect(await link.getAttribute("href")).toBe(`https://traces.example.com/trace/${trace}`);
-      await picture(page, "task-trace");
-    });
-    expect(clicks).toBe(0);
-  });
+  test.runIf(inject("full"))(
+    "12: from a trace id to its run and back: no click with Ctrl-K, and a link of the run to its trace",
+    async () => {
+      const trace = traceOf(await site.current.app.get("support-7").entries());
+      expect(trace).toMatch(/^[0-9a-f]{32}$/);
+      const clicks = await task("/", async (hand) => {
+        const { page } = hand.one;
+        await hand.search(trace);
+        await expect.poll(() => hand.one.lines(), soon).toEqual(["Failed support-agent support-7"]);
+        await page.keyboard.press("Control+k");
+        await page.getByRole("combobox", { name: "Words of a run" }).waitFor();
+        await page.keyboard.type(trace);
+        await page.getByRole("option", { name: /support-7/ }).waitFor();
+        await page.keyboard.press("Enter");
+        await expect.poll(() => hand.one.place, soon).toBe("/runs/support-7");
+        const link = page.getByRole("link", { name: `trace ${trace.slice(0, 8)}` });
+        expect(await link.getAttribute("href")).toBe(`https://traces.example.com/trace/${trace}`);
+        await picture(page, "task-trace");
+      });
+      expect(clicks).toBe(0);
+    },
+  );
 
-  test("13: the 40 runs that failed alike are retried: two clicks", async () => {
+  test.runIf(inject("full"))("13: the 40 runs that failed alike are retried: two clicks", async () => {
     trouble.delete("429");
     const clicks = await task("/", async (hand) => {
       await hand.click("Retry 40");
@@ -248,7 +260,7 @@ describe.skipIf(skipReason !== null)("a stream", () => {
     return app;
   });
 
-  test("9: watch the words of a run as they come: two clicks", async () => {
+  test.runIf(inject("full"))("9: watch the words of a run as they come: two clicks", async () => {
     const one = await site.current.visit("/");
     const hand = new Hand(one);
     await hand.link("story story-1");

@@ -1,7 +1,7 @@
 /** What nobody sees, or what changes the order of other text, is drawn by its name. */
 
 import { createApp, durable, MemoryStorage } from "@durable/core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { visible } from "../page/lib/visible.ts";
 import { serveDashboard, type DashboardServer } from "../src/node/index.ts";
 import type { Browser } from "playwright-core";
@@ -42,7 +42,7 @@ describe.skipIf(skipReason !== null)("in the page", () => {
     await site?.close();
   });
 
-  test("a note, a value, a tag and a name are drawn as they are", async () => {
+  test.runIf(inject("full"))("a note, a value, a tag and a name are drawn as they are", async () => {
     const visit = (path: string): Promise<Visitor> =>
       Visitor.open(browser, `${site.origin}${path}#${new URL(site.url).hash.slice(1)}`);
     const inbox = await visit("/inbox");

@@ -9,7 +9,7 @@ import { programOf, type Op } from "./support/programs/plan.ts";
 
 // The server is that of inject("postgres"). PROGRAMS_FROM plays other programs.
 const from = process.env["PROGRAMS_FROM"];
-const programs = inject("full") ? 500 : 14;
+const programs = inject("full") ? 500 : 8;
 // The sample has every kind of operation, and reaches everything below.
 const sample = [1, 30, 31, 41, 61, 68, 79];
 const seeds =

@@ -117,53 +117,56 @@ test("two purges at once delete each run once, while others append and fork", as
   expect(made).toBeGreaterThanOrEqual(0);
 });
 
-test("tables that are purged and filled again do not grow with the number of cycles", async () => {
-  // A vacuum keeps what transactions of the same database may still see, so the test has a database of its own.
-  const name = `bloat_${process.pid}_${Date.now()}`;
-  const admin = new Pool({ connectionString: url, max: 1 });
-  await admin.query(`CREATE DATABASE ${name}`);
-  const own = new URL(url);
-  own.pathname = `/${name}`;
-  const pool = new Pool({ connectionString: own.href, max: 4 });
-  // A connection that is closing when its database is dropped hears of it, and has no other listener by then.
-  pool.on("connect", (client) => client.on("error", () => {}));
-  pool.on("error", () => {});
-  onTestFinished(async () => {
-    await pool.end();
-    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-    await admin.end();
-  });
-  const storage = new PostgresStorage({ pool, schema: "durable", listen: false });
-  const app = createApp({ storage, secret, workflows: [] });
-  const sizes: number[] = [];
-  const noise = (n: number): string => Array.from({ length: 400 }, (_, i) => `${n * i * 7_919}`).join(" ");
-  for (let cycle = 0; cycle < (inject("full") ? 12 : 3); cycle++) {
-    await Promise.all(
-      Array.from({ length: 250 }, async (_, n) => {
-        const head = { ...headOf(), status: "completed", wakeAt: null, updatedAt: 5 } as const;
-        const blobs = [{ name: `blob ${cycle} ${n}`, body: noise(n) }];
-        for (let position = 0; position < 3; position++)
-          await storage.append({
-            ...request(head, position),
-            batch: noise(n),
-            ...(position === 2 && { blobs }),
-          });
-      }),
-    );
-    // As autovacuum would, at this share of deleted rows.
-    const { rows } = await pool.query<{ bytes: string }>(
-      `SELECT sum(pg_total_relation_size(c.oid)) AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+test.runIf(inject("full"))(
+  "tables that are purged and filled again do not grow with the number of cycles",
+  async () => {
+    // A vacuum keeps what transactions of the same database may still see, so the test has a database of its own.
+    const name = `bloat_${process.pid}_${Date.now()}`;
+    const admin = new Pool({ connectionString: url, max: 1 });
+    await admin.query(`CREATE DATABASE ${name}`);
+    const own = new URL(url);
+    own.pathname = `/${name}`;
+    const pool = new Pool({ connectionString: own.href, max: 4 });
+    // A connection that is closing when its database is dropped hears of it, and has no other listener by then.
+    pool.on("connect", (client) => client.on("error", () => {}));
+    pool.on("error", () => {});
+    onTestFinished(async () => {
+      await pool.end();
+      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+    });
+    const storage = new PostgresStorage({ pool, schema: "durable", listen: false });
+    const app = createApp({ storage, secret, workflows: [] });
+    const sizes: number[] = [];
+    const noise = (n: number): string => Array.from({ length: 400 }, (_, i) => `${n * i * 7_919}`).join(" ");
+    for (let cycle = 0; cycle < (inject("full") ? 12 : 3); cycle++) {
+      await Promise.all(
+        Array.from({ length: 250 }, async (_, n) => {
+          const head = { ...headOf(), status: "completed", wakeAt: null, updatedAt: 5 } as const;
+          const blobs = [{ name: `blob ${cycle} ${n}`, body: noise(n) }];
+          for (let position = 0; position < 3; position++)
+            await storage.append({
+              ...request(head, position),
+              batch: noise(n),
+              ...(position === 2 && { blobs }),
+            });
+        }),
+      );
+      // As autovacuum would, at this share of deleted rows.
+      const { rows } = await pool.query<{ bytes: string }>(
+        `SELECT sum(pg_total_relation_size(c.oid)) AS bytes FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = 'durable' AND c.relkind = 'r'`,
-    );
-    sizes.push(Number(rows[0]?.bytes));
-    expect(await app.purge({ keep: 0 })).toMatchObject({ runs: 250 });
-    for (const table of ["runs", "batches", "blobs", "named", "readers"])
-      await pool.query(`VACUUM durable.${table}`);
-  }
-  expect(sizes[0]).toBeGreaterThan(1_000_000);
-  expect(Math.max(...sizes.slice(1)), sizes.join(", ")).toBeLessThan(sizes[0]! * 1.25);
-  await storage.close();
-});
+      );
+      sizes.push(Number(rows[0]?.bytes));
+      expect(await app.purge({ keep: 0 })).toMatchObject({ runs: 250 });
+      for (const table of ["runs", "batches", "blobs", "named", "readers"])
+        await pool.query(`VACUUM durable.${table}`);
+    }
+    expect(sizes[0]).toBeGreaterThan(1_000_000);
+    expect(Math.max(...sizes.slice(1)), sizes.join(", ")).toBeLessThan(sizes[0]! * 1.25);
+    await storage.close();
+  },
+);
 
 test("autovacuum comes when a twentieth of a table is gone", async () => {
   const place = openSchema(url);

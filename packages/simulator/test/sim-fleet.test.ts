@@ -64,7 +64,7 @@ describe("plans with a feature of a fleet", () => {
     {
       feature: "workers of some versions",
       has: ({ share }: Plan) => share === "versions",
-      short: [55],
+      short: [213],
       meets: ["work in a worker of version first", "work in a worker of version changed"],
     },
   ])("$feature", { timeout: 300_000 }, async ({ has, short, meets }) => {

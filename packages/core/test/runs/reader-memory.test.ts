@@ -4,7 +4,7 @@ import { createApp, durable, MemoryStorage, type App } from "@durable/core";
 import { locatorOf } from "@durable/core/inspect";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { failureOf, lab, tokenOf } from "../support/behaviour-lab.ts";
 import { labs, readAll, wholeOf } from "../support/stream-lab.ts";
 
@@ -57,17 +57,20 @@ test("readers that have stopped in the middle of large streams hold a page each"
   for (const reader of readers) await reader.return();
 });
 
-test("readers that wait for the next chunk of runs with large journals hold next to nothing", async () => {
-  const { app, storage } = await recorded();
-  const before = used();
-  const changed = vi.spyOn(storage, "changed");
-  const stop = new AbortController();
-  const waits = ids.map((id) => app.get(id).stream("later", { signal: stop.signal }).next());
-  await expect.poll(() => changed.mock.calls.length).toBe(ids.length);
-  expect((used() - before) / MiB).toBeLessThan(ids.length);
-  stop.abort();
-  expect(await Promise.all(waits)).toEqual(waits.map(() => ({ done: true, value: undefined })));
-});
+test.runIf(inject("full"))(
+  "readers that wait for the next chunk of runs with large journals hold next to nothing",
+  async () => {
+    const { app, storage } = await recorded();
+    const before = used();
+    const changed = vi.spyOn(storage, "changed");
+    const stop = new AbortController();
+    const waits = ids.map((id) => app.get(id).stream("later", { signal: stop.signal }).next());
+    await expect.poll(() => changed.mock.calls.length).toBe(ids.length);
+    expect((used() - before) / MiB).toBeLessThan(ids.length);
+    stop.abort();
+    expect(await Promise.all(waits)).toEqual(waits.map(() => ({ done: true, value: undefined })));
+  },
+);
 
 test.each(labs)("pages give every chunk once, from any place, on %s", async (_, make) => {
   const on = make();

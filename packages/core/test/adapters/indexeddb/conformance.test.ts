@@ -15,8 +15,8 @@ describe.skipIf(skipReason !== null)("in Chromium", () => {
   afterAll(() => pages?.close());
 
   const open: OpenBucket = () => Promise.resolve(pages.handle(page));
-  bucketConformance("IndexedDBBucket", open);
-  const sample = inject("full") ? 4 : 24;
+  const sample = inject("full") ? 4 : 60;
+  bucketConformance("IndexedDBBucket", open, { brief: !inject("full") });
   remoteConformance("IndexedDBBucket", open, { brief: true, sample });
   remoteConformance("IndexedDBBucket", open, { brief: true, sample, faults: "all" });
 

@@ -7,11 +7,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AddressInfo } from "node:net";
 import { createApp, durable } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { expect, inject, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../support/sqlite-temp.ts";
 import { numbered } from "../support/worker-runs.ts";
 
-const runs = inject("full") ? 500 : 150;
+const runs = 500;
 /** The quota of the processes is a little lower, because calls reach a provider at other times than they begin. */
 const [limit, perMs] = [100, 2_000];
 /** Seconds for which the provider asks to be left alone: long enough for two windows. */

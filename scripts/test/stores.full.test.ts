@@ -1,9 +1,9 @@
 /** A small share of `npm run soak:remote`, on the real stores. */
-import { expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
 import { careless, fuzzRun } from "../../packages/core/test/adapters/remote/support/fuzz.ts";
 import { stores, type Store } from "../lib/stores.ts";
 
-const size = inject("full") ? 8 : 2;
+const size = 8;
 
 /** As many runs as the sample has, and more while none of them is what is looked for: real time decides about that. */
 async function runsUntil<T>(run: (seed: number) => Promise<T>, isOne: (result: T) => boolean): Promise<T[]> {
@@ -15,8 +15,7 @@ async function runsUntil<T>(run: (seed: number) => Promise<T>, isOne: (result: T
   return results;
 }
 
-// One store here, because each is a server of its own; both in `npm run test:full`.
-test.concurrent.each(inject("full") ? ["r2", "s3"] : ["s3"])(
+test.concurrent.each(["r2", "s3"])(
   `H15 H21 four drivers on a run in %s, with deaths and lost replies: no violation, and a careless store is caught`,
   { timeout: 300_000 },
   async (name) => {
