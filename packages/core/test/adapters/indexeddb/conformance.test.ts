@@ -15,7 +15,7 @@ describe.skipIf(skipReason !== null)("in Chromium", () => {
   afterAll(() => pages?.close());
 
   const open: OpenBucket = () => Promise.resolve(pages.handle(page));
-  const sample = inject("full") ? 4 : 60;
+  const sample = inject("full") ? 4 : 70;
   bucketConformance("IndexedDBBucket", open, { brief: !inject("full") });
   remoteConformance("IndexedDBBucket", open, { brief: true, sample });
   remoteConformance("IndexedDBBucket", open, { brief: true, sample, faults: "all" });
