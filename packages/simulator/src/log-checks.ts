@@ -1,8 +1,8 @@
 /**
  * What generated code logs before each of its steps.
  *
- * I17. A line is written when the code comes to it for the first time. No process writes it again once it has read that
- *      the step behind it has settled. Lines since the latest entry may be written once more after a crash.
+ * I17. A line is written when the code comes to it for the first time. No worker writes it again once it has read that the step
+ *      behind it has settled. Lines since the latest entry may be written once more after a crash, and by a start whose reply is late.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
@@ -10,6 +10,7 @@
 import type { Body, History } from "./history.ts";
 import type { Process } from "./process.ts";
 import { isRetried, type RunLog } from "./run-log.ts";
+import { hasOneJournal } from "./start-checks.ts";
 
 /** Forks and retried runs have the lines of an earlier history; changed code may come to a step on another way. */
 function isJudged(history: History, run: RunLog): boolean {
@@ -29,7 +30,7 @@ export function noteLine(process: Process, run: RunLog | undefined, key: string)
   history.lines.set(name, isWritten || history.lines.get(name) === true);
   if (!isWritten) return;
   history.meet("a line in the log");
-  if (process.knows(run, key) && isJudged(history, run))
+  if (hasOneJournal(process, run) && process.knows(run, key) && isJudged(history, run))
     history.violate("I17", `run ${run.runId}: ${process.name} logs once more what comes before ${key}`);
 }
 

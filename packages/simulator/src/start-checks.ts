@@ -49,7 +49,7 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
  * A caller may have several journals of one run open, which do not share what they have read. So may a worker that
  * cancels the run of the tick before.
  */
-function hasOneJournal({ name }: Process, { family, runId }: RunLog): boolean {
+export function hasOneJournal({ name }: Process, { family, runId }: RunLog): boolean {
   return name.startsWith("worker") && !family && !isOfTick(runId);
 }
 
