@@ -60,8 +60,8 @@ function mayFit(
     kind === "suspend.answered" &&
     (isFree ||
       rejects === true ||
-      // The same value waits for its check, by code that a process which resumes may not have.
-      ((how === "record" || !isKnown) && isOne(own, value)) ||
+      // The same value waits for its check, by code that a process which resumes may not have, or that does not fit the run.
+      ((how === "record" || !isKnown || history.codeChanges) && isOne(own, value)) ||
       sent.some((other) => isOne(other.value, value)));
 }
 
