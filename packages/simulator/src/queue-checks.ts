@@ -112,8 +112,10 @@ export function takePermit(process: Process, plan: Plan, body: Body, { called }:
     );
   const own = { process: process.name, since: scheduler.now, until };
   history.permitted.add(own);
+  // Called at its abort, from when it does not count, and at its end: until then, its call may go on at the provider.
   return () => {
-    if (history.permitted.delete(own)) history.steady.permitFreeAt = scheduler.now;
+    history.permitted.delete(own);
+    history.steady.permitFreeAt = scheduler.now;
   };
 }
 
