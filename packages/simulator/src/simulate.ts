@@ -12,7 +12,7 @@ import { History, type TraceLine, type Violation } from "./history.ts";
 import { isOpen } from "./run-log.ts";
 import { isExempt } from "./exemptions.ts";
 import { judge } from "./final-checks.ts";
-import { cleanUpMsOf, findingMsOf } from "./lateness.ts";
+import { cleanUpMsOf, findingMsOf, hasKiller } from "./lateness.ts";
 import { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
@@ -138,7 +138,7 @@ function traitsOf(plan: Plan): {
   return {
     bounds: {
       isBusy: busy === true,
-      isPunctual: busy !== true && !sweeps,
+      isPunctual: busy !== true && !sweeps && !hasKiller(plan),
       foundWithinMs: findingMsOf(plan, slackOf(plan)),
       settledMs: 3 * leaseMs + 30_000,
       cleanUpMs: cleanUpMsOf(plan, slackOf(plan)),

@@ -4,7 +4,7 @@
 export interface Bounds {
   /** Clocks that pass while processes compute make everything late. */
   readonly isBusy: boolean;
-  /** Workers check schedules when their ticks come. Sweeps do it between runs. */
+  /** Workers check schedules when their ticks come. Sweeps do it between runs, and a worker that was killed once it is back. */
   readonly isPunctual: boolean;
   /** How soon a due run is found once nothing disturbs it; `null` where too much else decides about that. */
   readonly foundWithinMs: number | null;
