@@ -213,6 +213,28 @@ describe("the deadline of a group or a child", () => {
     expect(kinds).toContain(`sleep.fired ${kind}[]/deadline`);
   });
 
+  test("its branches are given up: work under way is aborted, and no more of it begins", async () => {
+    const on = lab();
+    const began: string[] = [];
+    let reason: unknown;
+    const flow = durable("group", async (ctx) => {
+      const branch = async (c: Context): Promise<void> => {
+        await c.step("work", async ({ signal }) => {
+          signal.addEventListener("abort", () => (reason = signal.reason));
+          began.push("work");
+          await pause(on.world, 2 * 3_600_000);
+        });
+        await c.step("more", () => began.push("more"));
+      };
+      await ctx.parallel({ branch }, { deadline: "1h" }).catch(() => {});
+      await ctx.step("long after", () => pause(on.world, day));
+    }).with({ ...on, patience: "1y" });
+    await on.world.run(flow.run(undefined, { id: "r" }));
+    expect(began).toEqual(["work"]);
+    expect(reason).toMatchObject({ code: "deadline" });
+    expect(await kindsOf(flow.get("r"))).not.toContain("step.completed parallel[branch]/more");
+  });
+
   test("a group that is decided in time leaves nothing behind", async () => {
     const on = lab();
     const flow = durable("group", (ctx) =>
