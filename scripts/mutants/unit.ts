@@ -24,7 +24,9 @@ export async function tryTests(patches: readonly Patch[], files: readonly string
   if (code === 0) return { kind: "survived", tried: files.length, tookMs };
   const caught = { kind: "caught", seed: 0, tried: files.length, tookMs } as const;
   if (code === null) return { ...caught, by: "hang", what: "The tests did not end." };
-  const failed = /^ FAIL {2}(.+)$/m.exec(text)?.[1];
+  // A rejection that nobody handles fails the run of the file, and no test of it.
+  const failed = (/^ FAIL {2}(.+)$/m.exec(text) ??
+    /This error originated in "(.+?)" test file/.exec(text))?.[1];
   if (failed === undefined) return { kind: "unfit", what: text, tookMs };
   return { ...caught, by: /([\w-]+\.test\.ts)/.exec(failed)?.[1] ?? "a test", what: failed };
 }
