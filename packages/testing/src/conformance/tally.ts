@@ -87,6 +87,8 @@ export const tallyChecks: Checks = {
     await subject.create({ wakeAt: 0, dueSince: since, flow });
     await subject.create({ wakeAt: 0, dueSince: since + 1_000 });
     expect(await tallied(subject)).toMatchObject([{ runs: 2, due: true, wakeAt: 0, dueSince: since }]);
+    await subject.create({ wakeAt: 0, dueSince: since - 500, flow: { priority: -60 } });
+    expect(await tallied(subject)).toMatchObject([{ runs: 3, due: true, wakeAt: 0, dueSince: since - 500 }]);
   },
 
   "a tally counts deleted runs no longer, and as many as there are": async (subject) => {
