@@ -1,6 +1,14 @@
 /** What a run said and used, from its entries. */
 
-import { allRows, answerText, partsOfChunk, spendOf, viewRun, type Spend } from "@durable/core/inspect";
+import {
+  allRows,
+  answerText,
+  partsOfChunk,
+  type RowView,
+  spendOf,
+  viewRun,
+  type Spend,
+} from "@durable/core/inspect";
 import type { Entry } from "@durable/core/types";
 
 /** How a run ended, for scorers and reports. */
@@ -21,6 +29,13 @@ export interface Amount {
   readonly cost: number | null;
 }
 
+/** How long models took for what was asked again, in milliseconds; `null` where nothing was asked. */
+export interface Took {
+  /** As it was recorded. */
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
 export interface Measured {
   readonly said: Said;
   /** What the run itself asked and used. */
@@ -34,40 +49,89 @@ export interface Measured {
 }
 
 export function measured(entries: readonly Entry[]): Measured {
-  const rows = allRows(viewRun(entries)).filter(({ kind }) => kind === "step" || kind === "stream");
+  const rows = worked(entries);
   const turns = rows
     .filter(({ turn }) => turn !== undefined)
     .toSorted((a, b) => (a.turn ?? 0) - (b.turn ?? 0));
-  const amount = (inherited: boolean): Amount => {
-    const own = rows.filter(({ fromJournal }) => fromJournal === inherited);
-    const { inputTokens, outputTokens, cost } = spendOf(own.flatMap(({ usage }) => usage)) satisfies Spend;
-    // A step of another client says that it asked a model by what it used.
-    const calls = own.filter(({ turn, usage }) => turn !== undefined || usage.length > 0).length;
-    // What asked nothing cost nothing.
-    return { calls, inputTokens, outputTokens, cost: calls === 0 ? 0 : cost };
-  };
+  const copies = copiedIn(entries);
+  const own = rows.filter((row) => !row.fromJournal && !copies.has(row.key));
   const end = entries.findLast(({ kind }) => kind === "run.completed");
-  const fresh = turns.filter(({ fromJournal }) => !fromJournal);
   return {
     said: {
       output: end?.kind === "run.completed" ? end.output : undefined,
       text: answerText(turns.at(-1)?.value),
     },
-    paid: amount(false),
-    reused: amount(true),
+    paid: amountOf(own),
+    reused: amountOf(rows.filter(({ fromJournal }) => fromJournal)),
     answered: entries.filter((entry) => "answered" in entry).length,
-    providerTools: [...new Set(fresh.flatMap(({ value }) => toolsOfProvider(value)))].toSorted(),
+    providerTools: [
+      ...new Set(own.filter(isAsked).flatMap(({ value }) => toolsOfProvider(value))),
+    ].toSorted(),
   };
 }
 
-/** Tools in an answer that ran at the provider: no eval can stop them. */
+function worked(entries: readonly Entry[]): RowView[] {
+  return allRows(viewRun(entries)).filter(({ kind }) => kind === "step" || kind === "stream");
+}
+
+/** Calls whose outcome was taken over from another: by changed code, or by an eval. */
+function copiedIn(entries: readonly Entry[]): ReadonlySet<string> {
+  return new Set(
+    entries.flatMap((entry) =>
+      "answered" in entry || ("kept" in entry && entry.kept !== undefined) ? [entry.key] : [],
+    ),
+  );
+}
+
+/** True for a call of a model. A step of another client says that it is one by what it used. */
+function isAsked({ turn, usage }: RowView): boolean {
+  return turn !== undefined || usage.length > 0;
+}
+
+function amountOf(rows: readonly RowView[]): Amount {
+  const { inputTokens, outputTokens, cost } = spendOf(rows.flatMap(({ usage }) => usage)) satisfies Spend;
+  const calls = rows.filter(isAsked).length;
+  // What asked nothing cost nothing.
+  return { calls, inputTokens, outputTokens, cost: calls === 0 ? 0 : cost };
+}
+
+/** How long the answers of models took that a fork asked for, and those in whose place they are. */
+export function tookOf(original: readonly Entry[], fork: readonly Entry[]): Took {
+  const rows = worked(fork);
+  const inherited = new Set(rows.filter(({ fromJournal }) => fromJournal).map(({ key }) => key));
+  const copies = copiedIn(fork);
+  const before = worked(original).filter(({ key }) => !inherited.has(key));
+  return { before: msOf(before), after: msOf(rows.filter(({ key }) => !inherited.has(key) && !copies.has(key))) };
+}
+
+/** The last attempt of each counts: the time between attempts is not that of the model. */
+function msOf(rows: readonly RowView[]): number | null {
+  const times = rows
+    .filter((row) => row.struck === undefined && isAsked(row))
+    .flatMap(({ attempts }) => attempts.slice(-1))
+    .flatMap(({ startedAt, endedAt }) => (endedAt === null ? [] : [Math.max(0, endedAt - startedAt)]));
+  return times.length === 0 ? null : times.reduce((sum, ms) => sum + ms, 0);
+}
+
+/** Tools in an answer that ran at the provider, as the AI SDK and the OpenAI Agents SDK have them: no eval can stop them. */
 function toolsOfProvider(value: unknown): string[] {
-  const { content } = Object(value) as { readonly content?: unknown };
-  const parts = Array.isArray(value) ? value.flatMap(partsOfChunk) : Array.isArray(content) ? content : [];
-  return parts.flatMap((part: unknown) => {
-    const { type, providerExecuted, toolName } = Object(part) as Readonly<Record<string, unknown>>;
+  return itemsIn(value).flatMap((item) => {
+    const { type, providerExecuted, toolName, name } = Object(item) as Readonly<Record<string, unknown>>;
+    if (type === "hosted_tool_call") return [String(name)];
     return type === "tool-call" && providerExecuted === true ? [String(toolName)] : [];
   });
+}
+
+/** The parts of an answer, whole or streamed. */
+function itemsIn(value: unknown): readonly unknown[] {
+  if (Array.isArray(value))
+    return value.flatMap(partsOfChunk).flatMap((part) => {
+      const { type, response } = Object(part) as Readonly<Record<string, unknown>>;
+      return type === "response_done" ? itemsIn(response) : [part];
+    });
+  const { content, output } = Object(value) as Readonly<Record<string, unknown>>;
+  const items = content ?? output;
+  return Array.isArray(items) ? items : [];
 }
 
 /** The sum of amounts. A cost that is known in part is not known. */

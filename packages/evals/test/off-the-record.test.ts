@@ -163,6 +163,8 @@ test("a variant with an app of its own keeps the turns before the cut, though it
   expect(report.cases[0]?.afterText).toBe("from new code");
   expect(asked).toEqual(["changed"]);
   expect(paid).toEqual([10]);
+  // A turn that the changed code has kept is reused, not paid.
+  expect(report.variants[1]).toMatchObject({ paid: { calls: 1 }, reused: { calls: 1 } });
 });
 
 test("sums of production are the same before an eval, after it, and when it is removed", async () => {
