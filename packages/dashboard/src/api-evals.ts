@@ -45,6 +45,8 @@ export interface EvalVariant {
   readonly none: number;
   readonly paid: EvalAmount;
   readonly reused: EvalAmount;
+  /** Milliseconds that models took per run for what was asked again; `null` where nothing was asked. */
+  readonly time: { readonly median: number; readonly p95: number } | null;
 }
 
 /** One run with one variant. */
@@ -60,6 +62,8 @@ export interface EvalCase {
   readonly beforeText: string;
   readonly afterText: string;
   readonly reason: string | null;
+  readonly paid: EvalAmount;
+  readonly reused: EvalAmount;
 }
 
 /** A report of an eval. */

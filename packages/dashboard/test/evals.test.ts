@@ -32,6 +32,11 @@ test("the list is read from heads, and a report has what was kept", async () => 
   });
   expect(shown.variants[2]).toMatchObject({ none: 2, paid: { calls: 40, tokens: 39_200, cost: 0.2 } });
   expect(shown.cases).toHaveLength(80);
+  expect(shown.variants.map(({ time }) => time?.p95)).toEqual([22_400, 75_000, 6_900]);
+  expect(shown.cases[0]).toMatchObject({
+    paid: { calls: 1, tokens: 980, cost: 0.03 },
+    reused: { calls: 2, tokens: 1_960, cost: 0.0525 },
+  });
   expect(shown.cases[0]).toMatchObject({ verdict: "worse", scored: [{ name: "helpful", value: 0 }] });
   expect((await site.get<RunList>("runs")).runs).toHaveLength(40);
 });
@@ -46,7 +51,11 @@ test("only a report is one; what it says is not believed, and asks for its own p
   for (const id of ["support-1", "none"]) expect((await site.fetch(`/api/evals/${id}`)).status).toBe(404);
   await keepReport(
     app,
-    { cases: [7, { runId: {}, verdict: "<b>", before: null }], scores: 1, variants: null },
+    {
+      cases: [7, { runId: {}, verdict: "<b>", before: null, paid: "all" }],
+      scores: 1,
+      variants: [{ time: { median: "1", p95: 2 } }, { time: 7 }],
+    },
     "eval-report-2",
   );
   await keepReport(
@@ -63,10 +72,13 @@ test("only a report is one; what it says is not believed, and asks for its own p
   const open = new Site({ app });
   expect(await open.get<EvalReport>("evals/eval-report-2")).toMatchObject({
     scores: [],
-    variants: [],
+    variants: [
+      { name: "", time: null },
+      { name: "", time: null },
+    ],
     cases: [
-      { runId: "", verdict: "same", before: {} },
-      { runId: "", verdict: "same", before: {} },
+      { runId: "", verdict: "same", before: {}, paid: { calls: 0, cost: null } },
+      { runId: "", verdict: "same", before: {}, paid: { calls: 0, cost: null } },
     ],
   });
   const cut = await open.get<EvalReport>("evals/eval-report-3");
@@ -118,6 +130,8 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     expect(text).toMatch(/85\.0 %\s*± 12\.0/);
     expect(text).toMatch(/3 worse, 31 better, 6 the same/);
     expect(text).toContain("154 answers paid, 74 of them by judges");
+    expect(text).toMatch(/Time, median[\s\S]*6\.2 s\s*p95 22\.4 s\s*5\.8 s\s*p95 1 min 15 s\s*940 ms\s*p95 6\.9 s/);
+    expect(text).toContain("2 of 3 answers reused: $0.0300 paid, $0.0525 saved");
     expect(text).toMatch(/missed policy stated: at most 0 runs get worse/);
     expect(text).toContain("“Do I get the fee of order 0 back?” <b>");
     const cases = one.page.locator(".eval-case");

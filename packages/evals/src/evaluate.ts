@@ -13,7 +13,7 @@ import { exampleIn, exampleScore, scoresIn, type Example, type ScoreView } from 
 import { durable, DurableError, type App, type Context } from "@durable/core";
 import { codeFor, evalId, forkForEval, originalOf, runEval, type EvalOriginal } from "@durable/core/storage";
 import { judged, type Verdict } from "./judge.ts";
-import { measured, type Amount, type Said } from "./measure.ts";
+import { measured, tookOf, type Amount, type Said } from "./measure.ts";
 import {
   checked,
   identityOf,
@@ -186,7 +186,8 @@ const unpriced =
 
 /** A run without a fork. */
 function without({ runId, variant, forkId }: Trial, end: Tried["end"], reason: string): Tried {
-  const none = { said: silence, paid: nothing, reused: nothing, answered: 0, providerTools: [] };
+  const took = { before: null, after: null };
+  const none = { said: silence, paid: nothing, reused: nothing, answered: 0, providerTools: [], took };
   return { runId, variant, forkId, end, reason, ...none };
 }
 
@@ -208,7 +209,7 @@ async function tryOne({ app, options }: Trying, trial: Trial, signal: AbortSigna
     signal,
   };
   try {
-    const { workflow } = await originalOf(app, runId, chapter);
+    const { workflow, entries: recorded } = await originalOf(app, runId, chapter);
     const code = other === undefined ? null : codeFor(other, workflow);
     if (other !== undefined && code === null)
       throw new DurableError(
@@ -216,7 +217,8 @@ async function tryOne({ app, options }: Trying, trial: Trial, signal: AbortSigna
         `The app of variant "${variant.name}" has no workflow "${workflow}", to which run ${runId} belongs.`,
       );
     const { outcome, entries } = await forkForEval(app, runId, made, code);
-    return { runId, variant: variant.name, forkId, ...endOf(outcome), ...measured(entries) };
+    const took = tookOf(recorded, entries);
+    return { runId, variant: variant.name, forkId, ...endOf(outcome), ...measured(entries), took };
   } catch (error) {
     // It is gone meanwhile, or never came to this place. The other runs are asked all the same.
     if (DurableError.is(error, "not-found") || DurableError.is(error, "unknown-step"))

@@ -1,6 +1,6 @@
 /** The report as one HTML file: no script, nothing is loaded, and every text is escaped. */
 
-import { amountText, moneyLines, percent, scoreText } from "./figures.ts";
+import { amountText, hasTimes, moneyLines, msText, percent, scoreText, shareText } from "./figures.ts";
 import { style } from "./html-style.ts";
 import { bestOf } from "./best.ts";
 import type { CaseReport, ReportData, ScoreReport, VariantReport } from "./report.ts";
@@ -88,13 +88,25 @@ function scoreCell(one: ScoreReport | undefined): string {
   return `<td><b>${percent(one.mean)}</b><small>${range}</small>${against}</td>`;
 }
 
-function scoresTable({ scores, variants }: ReportData): string {
+/** A row of the table: how long the answers took. */
+function timeRow(report: ReportData): string {
+  if (!hasTimes(report)) return "";
+  const cells = report.variants.map(({ time }) =>
+    time === null
+      ? "<td>-</td>"
+      : `<td><b>${msText(time.median)}</b><small>p95 ${msText(time.p95)}</small></td>`,
+  );
+  return `<tr><th scope="row">Time, median<small>of models, per run</small></th>${cells.join("")}</tr>`;
+}
+
+function scoresTable(report: ReportData): string {
+  const { scores, variants } = report;
   const rows = scores.map(
     (score) =>
       `<tr><th scope="row">${escaped(score)}</th>${variants.map((one) => scoreCell(one.scores[score])).join("")}</tr>`,
   );
   return `<section class="card" aria-label="Scores"><header><h2>Scores</h2><span class="soft">95 % interval; the change is that of each run against itself</span></header>
-<table><thead><tr><th scope="col">Measure</th>${variants.map(({ name }) => `<th scope="col">${escaped(name)}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></section>`;
+<table><thead><tr><th scope="col">Measure</th>${variants.map(({ name }) => `<th scope="col">${escaped(name)}</th>`).join("")}</tr></thead><tbody>${rows.join("")}${timeRow(report)}</tbody></table></section>`;
 }
 
 const signed = (value: number): string => `${value < 0 ? "−" : "+"}${(100 * Math.abs(value)).toFixed(1)}`;
@@ -141,7 +153,12 @@ function caseArticle(one: CaseReport, scores: readonly string[]): string {
       `<li><span>${escaped(score)}</span><span>${scoreText(before[score])} → ${scoreText(after[score])}</span></li>`,
   );
   return `<article class="card case q-${verdict}"><header><h3>${escaped(label ?? runId)}</h3><code>${escaped(runId)}</code><span class="tag">${escaped(variant)}</span><code>${escaped(forkId)}</code></header>
-<div class="ba"><div><small>record</small><p>${words("old", "del")}</p></div><div><small>${escaped(variant)}</small><p>${reason === null ? words("new", "ins") : escaped(reason)}</p></div><ul>${figures.join("")}${given.join("")}</ul></div></article>`;
+<div class="ba"><div><small>record</small><p>${words("old", "del")}</p></div><div><small>${escaped(variant)}</small><p>${reason === null ? words("new", "ins") : escaped(reason)}</p></div><ul>${figures.join("")}${given.join("")}${shareLine(one)}</ul></div></article>`;
+}
+
+function shareLine(one: CaseReport): string {
+  const share = shareText(one);
+  return share === "" ? "" : `<li class="soft">${escaped(share)}</li>`;
 }
 
 function escaped(text: string): string {

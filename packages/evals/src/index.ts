@@ -15,4 +15,4 @@ export { exact, fitsSchema, sameFields, type Score, type Scored, type Scorer } f
 export { judge, pairwise, type Judge, type JudgeModel } from "./judge.ts";
 export type { CaseReport, Check, GivenScore, Report, ScoreReport, VariantReport } from "./report.ts";
 export type { Amount, Said } from "./measure.ts";
-export type { Estimate } from "./statistics.ts";
+export type { Estimate, Times } from "./statistics.ts";

@@ -1,13 +1,24 @@
 /** The report for a pull request. */
 
-import { changeText, givenText, meanText, moneyLines, scoreText } from "./figures.ts";
+import {
+  changeText,
+  givenText,
+  hasTimes,
+  meanText,
+  moneyLines,
+  scoreText,
+  shareText,
+  timeText,
+} from "./figures.ts";
 import type { CaseReport, ReportData } from "./report.ts";
 import { wordDiff } from "./words.ts";
 
 const most = 20;
+const timeNote = "The time is what models took per run for what was asked again: the median, and the 95th percentile.";
 
 export function markdownOf(report: ReportData): string {
   const { name, runs, scores, variants, cases, checks, passed } = report;
+  const timed = hasTimes(report);
   const head = [
     "Variant",
     "n",
@@ -16,6 +27,7 @@ export function markdownOf(report: ReportData): string {
     "Worse",
     "Same",
     "None",
+    ...(timed ? ["Time"] : []),
   ];
   const rows = variants.map((variant) => [
     variant.name,
@@ -28,12 +40,13 @@ export function markdownOf(report: ReportData): string {
     variant.worse,
     variant.same,
     variant.stopped + variant.failed + variant.skipped,
+    ...(timed ? [timeText(variant)] : []),
   ]);
   const worse = cases.filter(({ verdict }) => verdict === "worse");
   return [
     `## ${escaped(name)}: ${passed ? "passed" : "failed"}`,
     "",
-    `${runs} recorded runs. Means with a 95 % interval; the change is that of each run against itself.`,
+    `${runs} recorded runs. Means with a 95 % interval; the change is that of each run against itself.${timed ? ` ${timeNote}` : ""}`,
     "",
     line(head),
     line(head.map((_, i) => (i === 0 ? "---" : "--:"))),
@@ -50,10 +63,8 @@ export function markdownOf(report: ReportData): string {
 
 const line = (cells: readonly unknown[]): string => `| ${cells.join(" | ")} |`;
 
-function caseLines(
-  { runId, variant, label, scored, before, after, beforeText, afterText }: CaseReport,
-  names: readonly string[],
-): string[] {
+function caseLines(one: CaseReport, names: readonly string[]): string[] {
+  const { runId, variant, label, scored, before, after, beforeText, afterText } = one;
   const changes = names
     .filter((score) => before[score] !== after[score])
     .map((score) => `${score} ${scoreText(before[score])} → ${scoreText(after[score])}`);
@@ -62,7 +73,17 @@ function caseLines(
   );
   const title = `${runId}${label === null ? "" : ` “${label}”`} (${variant}): ${changes.join(", ")}`;
   const given = scored.length === 0 ? [] : ["", `The record has ${escaped(givenText(scored))}.`];
-  return ["", `<details><summary>${html(title)}</summary>`, "", words.join(" "), ...given, "", "</details>"];
+  const share = shareText(one) === "" ? [] : ["", `${shareText(one)}.`];
+  return [
+    "",
+    `<details><summary>${html(title)}</summary>`,
+    "",
+    words.join(" "),
+    ...given,
+    ...share,
+    "",
+    "</details>",
+  ];
 }
 
 function escaped(text: string): string {

@@ -1,9 +1,9 @@
 /** The report of an eval: data that is the same each time, with the forms in which people read it. */
 
 import { plain, type ScoreView } from "@durable/core/inspect";
-import { estimate, type Estimate } from "./statistics.ts";
+import { estimate, timesOf, type Estimate, type Times } from "./statistics.ts";
 import { scoredOf, verdictKey, type Recorded, type Tried, type Verdicts } from "./tried.ts";
-import { sumOf, type Amount, type Said } from "./measure.ts";
+import { sumOf, type Amount, type Said, type Took } from "./measure.ts";
 import { recordName, type Case, type EvalOptions } from "./options.ts";
 import { numberOf } from "./scorers.ts";
 import { htmlOf } from "./html.ts";
@@ -35,6 +35,8 @@ export interface VariantReport {
   readonly reused: Amount;
   /** Calls after the cut that were answered from the originals. */
   readonly answered: number;
+  /** How long models took per run for what was asked again; of the record, the same calls. `null` where nothing was asked. */
+  readonly time: Times | null;
 }
 
 /** One run with one variant: what was said before and after, and which is better. */
@@ -51,6 +53,8 @@ export interface CaseReport {
   readonly beforeText: string;
   readonly afterText: string;
   readonly reason: string | null;
+  readonly paid: Amount;
+  readonly reused: Amount;
 }
 
 /** A score that the recorded run had before the eval. */
@@ -169,7 +173,7 @@ async function scoresOf(
 
 function caseOf(
   { recorded }: Found,
-  { runId, variant, forkId, end, said, reason }: Tried,
+  { runId, variant, forkId, end, said, reason, paid, reused }: Tried,
   {
     scores,
     primary = "",
@@ -191,6 +195,8 @@ function caseOf(
     beforeText: wordsOf(old),
     afterText: wordsOf(said),
     reason,
+    paid,
+    reused,
   };
 }
 
@@ -247,7 +253,20 @@ function variantOf({ name, names, scores, rows, runIds, tried }: Grouped): Varia
     paid: sumOf(forks.map(({ paid }) => paid)),
     reused: sumOf(forks.map(({ reused }) => reused)),
     answered: forks.reduce((sum, { answered }) => sum + answered, 0),
+    time: timesOf(name === recordName ? recordedTimes(tried) : forks.flatMap((one) => timeOf(one, "after"))),
   };
+}
+
+/** Of a fork that has no answer, the time says nothing. */
+function timeOf({ end, took }: Tried, when: keyof Took): number[] {
+  const ms = end === "said" ? took[when] : null;
+  return ms === null ? [] : [ms];
+}
+
+/** Each run once, in whichever variant it has an answer. */
+function recordedTimes(tried: readonly Tried[]): number[] {
+  const byRun = new Map(tried.flatMap((one) => timeOf(one, "before").map((ms) => [one.runId, ms])));
+  return [...byRun.values()];
 }
 
 function isNumber(value: unknown): value is number {

@@ -27,6 +27,19 @@ export function estimate(values: readonly number[], seed: string): Estimate | nu
   return { n, mean, low: quantile(means, 0.025), high: quantile(means, 0.975) };
 }
 
+/** What half, and all but the slowest, took at most, in milliseconds. */
+export interface Times {
+  readonly median: number;
+  readonly p95: number;
+}
+
+/** The median and the 95th percentile of some times; `null` of none. */
+export function timesOf(times: readonly number[]): Times | null {
+  if (times.length === 0) return null;
+  const sorted = Float64Array.from(times).toSorted();
+  return { median: Math.round(quantile(sorted, 0.5)), p95: Math.round(quantile(sorted, 0.95)) };
+}
+
 function meanOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

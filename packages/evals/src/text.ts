@@ -1,6 +1,15 @@
 /** The report for a terminal. */
 
-import { changeText, meanText, moneyLines, givenText, scoreText } from "./figures.ts";
+import {
+  changeText,
+  givenText,
+  hasTimes,
+  meanText,
+  moneyLines,
+  scoreText,
+  shareText,
+  timeText,
+} from "./figures.ts";
 import type { CaseReport, ReportData } from "./report.ts";
 import { wordDiff } from "./words.ts";
 
@@ -10,6 +19,7 @@ const longest = 600;
 
 export function textOf(report: ReportData): string {
   const { name, runs, scores, variants, cases, checks } = report;
+  const timed = hasTimes(report);
   const rows = variants.map((variant) => [
     variant.name,
     String(variant.n),
@@ -20,6 +30,7 @@ export function textOf(report: ReportData): string {
     ...[variant.better, variant.worse, variant.same, variant.stopped + variant.failed + variant.skipped].map(
       String,
     ),
+    ...(timed ? [timeText(variant)] : []),
   ]);
   const head = [
     "variant",
@@ -29,6 +40,7 @@ export function textOf(report: ReportData): string {
     "worse",
     "same",
     "none",
+    ...(timed ? ["time"] : []),
   ];
   const shown = (verdict: CaseReport["verdict"], title: string): string[] => {
     const all = cases.filter((one) => one.verdict === verdict);
@@ -54,15 +66,14 @@ export function textOf(report: ReportData): string {
   ].join("\n");
 }
 
-function caseLines(
-  { runId, variant, label, scored, before, after, beforeText, afterText, reason }: CaseReport,
-  names: readonly string[],
-): string[] {
+function caseLines(one: CaseReport, names: readonly string[]): string[] {
+  const { runId, variant, label, scored, before, after, beforeText, afterText, reason } = one;
   const changes = names
     .filter((score) => before[score] !== after[score])
     .map((score) => `${score} ${scoreText(before[score])} -> ${scoreText(after[score])}`);
   const title = `  ${runId}${label === null ? "" : ` "${label}"`} (${variant})`;
-  if (reason !== null) return [title, `    ${reason}`];
+  const share = shareText(one) === "" ? [] : [`    ${shareText(one)}`];
+  if (reason !== null) return [title, `    ${reason}`, ...share];
   const words = wordDiff(beforeText, afterText).map(({ kind, text }) =>
     kind === "same" ? text : kind === "old" ? `[-${text}-]` : `{+${text}+}`,
   );
@@ -71,6 +82,7 @@ function caseLines(
     `${title}: ${changes.join(", ")}`,
     ...(scored.length === 0 ? [] : [`    the record has ${givenText(scored)}`]),
     `    ${text.length > longest ? `${text.slice(0, longest)}...` : text}`,
+    ...share,
   ];
 }
 

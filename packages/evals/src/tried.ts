@@ -1,7 +1,7 @@
 /** What an eval has found, before it is put into a report. */
 
 import type { Verdict } from "./judge.ts";
-import type { Amount, Said } from "./measure.ts";
+import type { Amount, Said, Took } from "./measure.ts";
 import type { Case } from "./options.ts";
 import type { GivenScore } from "./report.ts";
 import type { Scored } from "./scorers.ts";
@@ -20,6 +20,7 @@ export interface Tried {
   readonly reused: Amount;
   readonly answered: number;
   readonly providerTools: readonly string[];
+  readonly took: Took;
 }
 
 /** The verdicts of judges, by run, variant and score. */

@@ -8,7 +8,7 @@ import { useKeys } from "../lib/hooks.ts";
 import { diffPath, queryOf, runPath, setQuery } from "../lib/router.ts";
 import { wordDiff } from "../lib/words.ts";
 import { Link, RunLink } from "./basic.tsx";
-import { classOf } from "./eval-parts.tsx";
+import { classOf, costOr } from "./eval-parts.tsx";
 import { KeepExample } from "./example.tsx";
 import { Pieces } from "./pieces.tsx";
 
@@ -102,6 +102,7 @@ function Case({ one, scores }: { readonly one: EvalCase; readonly scores: readon
         </div>
         <div>
           <Changes one={one} scores={scores} />
+          <Reused one={one} />
           <div class="buttons">
             <Link to={runPath(forkId)} class="btn s">
               Open fork
@@ -114,6 +115,31 @@ function Case({ one, scores }: { readonly one: EvalCase; readonly scores: readon
         </div>
       </div>
     </article>
+  );
+}
+
+/** More answers than this are not drawn. */
+const mostDrawn = 60;
+
+/** What was paid for one run, and what came from its journal. */
+function Reused({ one: { paid, reused } }: { readonly one: EvalCase }): JSX.Element | null {
+  const all = paid.calls + reused.calls;
+  if (all === 0) return null;
+  const isKnown = paid.cost !== null && reused.cost !== null;
+  const [a, b] = [paid, reused].map((one) => costOr(isKnown ? one : { ...one, cost: null }));
+  return (
+    <div class="reused">
+      {all <= mostDrawn && (
+        <div class="asked" aria-hidden="true">
+          {Array.from({ length: all }, (_, i) => (
+            <i key={i} class={i < reused.calls ? "saved" : ""} />
+          ))}
+        </div>
+      )}
+      <small>
+        {reused.calls} of {plural(all, "answer")} reused: {a} paid, {b} saved
+      </small>
+    </div>
   );
 }
 

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { EvalAmount, EvalCase, EvalEstimate, EvalReport, EvalVariant } from "../../src/api-evals.ts";
 import { around, bestIn, percent, points, verdictOf } from "../lib/eval-text.ts";
-import { cost, count, plural } from "../lib/format.ts";
+import { cost, count, duration, plural } from "../lib/format.ts";
 import { setQuery } from "../lib/router.ts";
 
 interface Of {
@@ -98,7 +98,7 @@ function amount({ calls, tokens, cost: value }: EvalAmount): string {
   return [plural(calls, "answer"), `${count(tokens)} tokens`, cost(value)].filter(Boolean).join(", ");
 }
 
-const costOr = ({ cost: value, tokens }: EvalAmount): string => cost(value) || `${count(tokens)} tokens`;
+export const costOr = ({ cost: value, tokens }: EvalAmount): string => cost(value) || `${count(tokens)} tokens`;
 
 function Share({
   paid,
@@ -145,6 +145,7 @@ export function Scores({ report: { scores, variants } }: Of): JSX.Element {
             {scores.map((score) => (
               <ScoreRow key={score} score={score} variants={variants} />
             ))}
+            <TimeRow variants={variants} />
           </tbody>
         </table>
       </div>
@@ -179,6 +180,26 @@ function ScoreRow({
       <td class="forest">
         <Forest score={score} variants={variants} />
       </td>
+    </tr>
+  );
+}
+
+/** How long models took for what was asked again. */
+function TimeRow({ variants }: { readonly variants: readonly EvalVariant[] }): JSX.Element | null {
+  const least = Math.min(...variants.map(({ time }) => time?.median ?? Infinity));
+  if (least === Infinity) return null;
+  return (
+    <tr>
+      <th scope="row">
+        Time, median<small>of models, per run</small>
+      </th>
+      {variants.map(({ name, time }) => (
+        <td key={name}>
+          {time === null ? "–" : time.median === least ? <b>{duration(time.median)}</b> : duration(time.median)}
+          {time !== null && <small>p95 {duration(time.p95)}</small>}
+        </td>
+      ))}
+      <td class="forest" />
     </tr>
   );
 }

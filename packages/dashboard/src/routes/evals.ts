@@ -80,8 +80,9 @@ export async function evalReport({ app }: Service, { runId }: Call): Promise<Res
 }
 
 function variantOf(given: unknown, names: readonly string[]): EvalVariant {
-  const { name, n, scores, better, worse, same, stopped, failed, skipped, paid, reused } = objectIn(given);
+  const { name, n, scores, better, worse, same, stopped, failed, skipped, ...more } = objectIn(given);
   const all = objectIn(scores);
+  const [median, p95] = [objectIn(more["time"])["median"], objectIn(more["time"])["p95"]].map(costOf);
   return {
     name: textOf(name),
     n: numberOf(n),
@@ -98,8 +99,9 @@ function variantOf(given: unknown, names: readonly string[]): EvalVariant {
     worse: numberOf(worse),
     same: numberOf(same),
     none: numberOf(stopped) + numberOf(failed) + numberOf(skipped),
-    paid: amountOf(paid),
-    reused: amountOf(reused),
+    paid: amountOf(more["paid"]),
+    reused: amountOf(more["reused"]),
+    time: typeof median === "number" && typeof p95 === "number" ? { median, p95 } : null,
   };
 }
 
@@ -130,6 +132,8 @@ function caseOf(given: unknown, names: readonly string[]): EvalCase {
     beforeText: textOf(one["beforeText"], mostText),
     afterText: textOf(one["afterText"], mostText),
     reason: typeof one["reason"] === "string" ? textOf(one["reason"], mostText) : null,
+    paid: amountOf(one["paid"]),
+    reused: amountOf(one["reused"]),
   };
 }
 

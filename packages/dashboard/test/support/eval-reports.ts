@@ -58,6 +58,8 @@ function caseOf(n: number, variant: string) {
     beforeText,
     afterText,
     reason: verdict === "stopped" ? 'stops at step "pay call-2": the record has no outcome of it' : null,
+    paid: amount(1, variant === "small model" ? 0.005 : 0.03),
+    reused: amount(2, 0.0525),
   };
 }
 
@@ -81,6 +83,7 @@ export const report = {
       },
       paid: nothing,
       reused: nothing,
+      time: { median: 6_200, p95: 22_400 },
     },
     {
       ...none,
@@ -95,6 +98,7 @@ export const report = {
       },
       paid: amount(40, 1.2),
       reused: amount(80, 2.1),
+      time: { median: 5_800, p95: 75_000 },
     },
     {
       ...none,
@@ -110,6 +114,7 @@ export const report = {
       },
       paid: amount(40, 0.2),
       reused: amount(80, 2.1),
+      time: { median: 940, p95: 6_900 },
     },
   ],
   cases: ["policy stated", "small model"]
