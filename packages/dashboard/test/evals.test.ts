@@ -130,7 +130,9 @@ describe.skipIf(skipReason !== null)("in a browser", () => {
     expect(text).toMatch(/85\.0 %\s*± 12\.0/);
     expect(text).toMatch(/3 worse, 31 better, 6 the same/);
     expect(text).toContain("154 answers paid, 74 of them by judges");
-    expect(text).toMatch(/Time, median[\s\S]*6\.2 s\s*p95 22\.4 s\s*5\.8 s\s*p95 1 min 15 s\s*940 ms\s*p95 6\.9 s/);
+    expect(text).toMatch(
+      /Time, median[\s\S]*6\.2 s\s*p95 22\.4 s\s*5\.8 s\s*p95 1 min 15 s\s*940 ms\s*p95 6\.9 s/,
+    );
     expect(text).toContain("2 of 3 answers reused: $0.0300 paid, $0.0525 saved");
     expect(text).toMatch(/missed policy stated: at most 0 runs get worse/);
     expect(text).toContain("“Do I get the fee of order 0 back?” <b>");

@@ -14,7 +14,8 @@ import type { CaseReport, ReportData } from "./report.ts";
 import { wordDiff } from "./words.ts";
 
 const most = 20;
-const timeNote = "The time is what models took per run for what was asked again: the median, and the 95th percentile.";
+const timeNote =
+  "The time is what models took per run for what was asked again: the median, and the 95th percentile.";
 
 export function markdownOf(report: ReportData): string {
   const { name, runs, scores, variants, cases, checks, passed } = report;

@@ -101,7 +101,10 @@ export function tookOf(original: readonly Entry[], fork: readonly Entry[]): Took
   const inherited = new Set(rows.filter(({ fromJournal }) => fromJournal).map(({ key }) => key));
   const copies = copiedIn(fork);
   const before = worked(original).filter(({ key }) => !inherited.has(key));
-  return { before: msOf(before), after: msOf(rows.filter(({ key }) => !inherited.has(key) && !copies.has(key))) };
+  return {
+    before: msOf(before),
+    after: msOf(rows.filter(({ key }) => !inherited.has(key) && !copies.has(key))),
+  };
 }
 
 /** The last attempt of each counts: the time between attempts is not that of the model. */

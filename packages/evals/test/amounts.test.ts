@@ -60,7 +60,9 @@ test("the time of a variant is that of the models after the cut, and the record 
   expect(found.html()).toMatch(/<th scope="row">Time.*<b>16\.5 s<\/b><small>p95 30\.0 s<\/small>/);
   const kept = await app.list({ workflow: "eval-report", eval: true });
   const [first] = await app.get(kept.runs[0]!.runId).entries();
-  expect(first).toMatchObject({ input: { variants: [{ time: { p95: 60_000 } }, { time: { median: 16_500 } }] } });
+  expect(first).toMatchObject({
+    input: { variants: [{ time: { p95: 60_000 } }, { time: { median: 16_500 } }] },
+  });
 });
 
 test("each run has what was paid for it, and what was reused", async () => {
@@ -74,7 +76,8 @@ test("each run has what was paid for it, and what was reused", async () => {
 });
 
 test("where nothing was asked, there is neither a time nor a line of costs", async () => {
-  const flow = (answer: string) => durable("plain", (ctx: Context) => ctx.step("say", () => answer, { model: true }));
+  const flow = (answer: string) =>
+    durable("plain", (ctx: Context) => ctx.step("say", () => answer, { model: true }));
   const app = createApp({ storage: new MemoryStorage(), bind: false, workflows: [flow("old")] });
   await app.run("plain", undefined, { id: "r" });
   const other = createApp({ storage: new MemoryStorage(), bind: false, workflows: [flow("new")] });

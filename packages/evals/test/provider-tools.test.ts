@@ -104,8 +104,10 @@ function anthropicAnswer(streams: boolean): Response {
   ]);
 }
 
-function eventsOf(events: readonly { readonly type: string }[]): Response {
-  const lines = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+type ServerEvent = Readonly<Record<string, unknown>>;
+
+function eventsOf(events: readonly ServerEvent[]): Response {
+  const lines = events.map((event) => `event: ${String(event["type"])}\ndata: ${JSON.stringify(event)}\n\n`);
   return new Response(lines.join(""), { headers: { "content-type": "text/event-stream" } });
 }
 
@@ -162,7 +164,8 @@ test("neither tools of the program are named, nor those of turns before the cut"
   let asked = 0;
   const provider = createOpenAI({
     apiKey,
-    fetch: async () => (asked++ === 0 ? openaiAnswer(false, own) : Response.json({ ...response, output: [message] })),
+    fetch: async () =>
+      asked++ === 0 ? openaiAnswer(false, own) : Response.json({ ...response, output: [message] }),
   });
   const look = tool({ inputSchema: jsonSchema({ type: "object" }), execute: () => "wet" });
   const { app, flow } = appOf(async (ctx) => {
@@ -202,7 +205,7 @@ test.each([false, true])("an agent of the OpenAI Agents SDK, streamed: %s", asyn
   const report = await evaluate(app, {
     name: "search",
     runs: ["r"],
-    from: ask as string,
+    from: ask,
     variants: [{ name: "v", prompt: "new" }],
     score: { same: ({ before, after }) => before.output === after.output },
   });

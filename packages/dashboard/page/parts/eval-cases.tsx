@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { EvalCase, EvalReport } from "../../src/api-evals.ts";
 import { scoreText } from "../lib/eval-text.ts";
+import { plural } from "../lib/format.ts";
 import { useKeys } from "../lib/hooks.ts";
 import { diffPath, queryOf, runPath, setQuery } from "../lib/router.ts";
 import { wordDiff } from "../lib/words.ts";

@@ -98,7 +98,8 @@ function amount({ calls, tokens, cost: value }: EvalAmount): string {
   return [plural(calls, "answer"), `${count(tokens)} tokens`, cost(value)].filter(Boolean).join(", ");
 }
 
-export const costOr = ({ cost: value, tokens }: EvalAmount): string => cost(value) || `${count(tokens)} tokens`;
+export const costOr = ({ cost: value, tokens }: EvalAmount): string =>
+  cost(value) || `${count(tokens)} tokens`;
 
 function Share({
   paid,
@@ -195,7 +196,13 @@ function TimeRow({ variants }: { readonly variants: readonly EvalVariant[] }): J
       </th>
       {variants.map(({ name, time }) => (
         <td key={name}>
-          {time === null ? "–" : time.median === least ? <b>{duration(time.median)}</b> : duration(time.median)}
+          {time === null ? (
+            "–"
+          ) : time.median === least ? (
+            <b>{duration(time.median)}</b>
+          ) : (
+            duration(time.median)
+          )}
           {time !== null && <small>p95 {duration(time.p95)}</small>}
         </td>
       ))}
