@@ -27,7 +27,7 @@ export function estimate(values: readonly number[], seed: string): Estimate | nu
   return { n, mean, low: quantile(means, 0.025), high: quantile(means, 0.975) };
 }
 
-/** What half, and all but the slowest, took at most, in milliseconds. */
+/** What half of the runs, and 95 % of them, took at most, in milliseconds. */
 export interface Times {
   readonly median: number;
   readonly p95: number;
