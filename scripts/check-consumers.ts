@@ -1,7 +1,8 @@
 /**
  * Installs the packed packages with npm into projects outside of the workspace, compiles a program that uses every
  * public name with several compilers and module settings, and runs it on several Nodes: the one of the workspace and
- * an old one, or those given with `--node <path>`. Then runs the test kit under several test runners.
+ * an old one, or those given with `--node <path>`. Compiles the assertions about types with each compiler. Then runs the
+ * test kit under several test runners.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { programFiles, refusedFiles, type Style } from "./lib/consumer-program.t
 import { jestVersion, tryRunners } from "./lib/consumer-runners.ts";
 import { installOldNode, npmInstall } from "./lib/installs.ts";
 import { compile, runProgram, type Trial } from "./lib/consumer-trial.ts";
+import { assertions, clientDamages, compileAssertions, compileDamaged } from "./lib/consumer-types.ts";
 import { type Packed, withTarballs } from "./lib/pack.ts";
 import { publicEntries } from "./lib/public-names.ts";
 import { capture, root } from "./lib/workspace.ts";
@@ -27,7 +29,7 @@ const ok = withTarballs((packed, folder) => {
     const isFirst = !projects.has(setting.typescript);
     projects.set(setting.typescript, home);
     const rows = tryOut(setting, { home, packed, nodes });
-    return isFirst ? [...rows, wrongUses(home, nodes)] : rows;
+    return isFirst ? [...rows, ...tryTypes(home, nodes)] : rows;
   });
   const head = ["TypeScript", "moduleResolution", "program", "compiler", ...nodes.map(({ name }) => name)];
   console.log(table([head, ...rows]));
@@ -86,15 +88,32 @@ function versionOfTool(name: string): string {
   return devDependencies[name] ?? "latest";
 }
 
-/** The uses that the compiler of the workspace refuses are refused by every other one, with the packed declarations. */
-function wrongUses(home: string, nodes: readonly Node[]): string[] {
-  const source = readFileSync(join(root, "packages", "core", "test", "wrong-uses.test-d.ts"), "utf8");
-  const files = { "wrong-uses.mts": source.replace('"../src/index.ts"', '"@durable/core"') };
+/** Assertions about types hold under every compiler, and wrong declarations of the client fail there. */
+function tryTypes(home: string, nodes: readonly Node[]): string[][] {
   const compiler = join(home, "node_modules", "typescript");
-  const trial = { files, compiler, resolution: "nodenext", expected: "compiles" } as const;
-  const cell = note(compile(join(home, "wrong-uses"), trial));
   const { version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8")) as { version: string };
-  return [version, "nodenext", "wrong uses", cell === "ok" ? "refuses all" : cell, ...nodes.map(() => "-")];
+  const dist = join(home, "node_modules", "@durable", "http", "dist");
+  const declarations = Object.fromEntries(
+    ["client.d.ts", "declarations.d.ts"].map((file) => [file, readFileSync(join(dist, file), "utf8")]),
+  );
+  const row = (name: string, cell: string): string[] => [
+    version,
+    "nodenext",
+    name,
+    cell,
+    ...nodes.map(() => "-"),
+  ];
+  const held = Object.entries(assertions).map(([name, text], i) =>
+    row(name, note(compileAssertions(join(home, `assertions-${i}`), compiler, text))),
+  );
+  const damaged = compileDamaged(join(home, "damaged"), {
+    compiler,
+    assertions: assertions["typed client"],
+    specifier: "@durable/http/client",
+    declarations,
+    damages: clientDamages,
+  });
+  return [...held, row("wrong clients", note(damaged))];
 }
 
 type Project = { readonly home: string; readonly packed: readonly Packed[]; readonly nodes: readonly Node[] };

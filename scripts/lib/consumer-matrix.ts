@@ -18,15 +18,22 @@ export type Setting = {
 const refused = { import: "compiles", "import()": "compiles", "require()": "TS1479" } as const;
 const required = { import: "compiles", "require()": "compiles" } as const;
 
-/** 5.7 is the oldest that understands the declarations. */
+/** 5.7 is the oldest that understands the declarations; 5.9 and 7 are tried in all settings. */
 export const settings: readonly Setting[] = [
   { typescript: "5.7", resolution: "nodenext", programs: refused },
-  ...["5.9", "7.0.2"].flatMap((typescript): Setting[] => [
+  { typescript: "5.8", resolution: "nodenext", programs: required },
+  ...allSettings("5.9"),
+  { typescript: "6.0", resolution: "nodenext", programs: required },
+  ...allSettings("7.0.2"),
+];
+
+function allSettings(typescript: string): readonly Setting[] {
+  return [
     { typescript, resolution: "node16", programs: refused },
     { typescript, resolution: "nodenext", programs: required },
     { typescript, resolution: "bundler", programs: { import: "compiles" } },
-  ]),
-];
+  ];
+}
 
 /** A Node older than the one of the workspace, as a package: the oldest from 22.18 on that exists for a platform. */
 export const oldNodes: Readonly<Record<string, readonly [name: string, version: string]>> = {

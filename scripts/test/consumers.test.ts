@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { oldNodes, settings, table } from "../lib/consumer-matrix.ts";
 import { successLine, programFiles, refusedFiles } from "../lib/consumer-program.ts";
 import { compile, runProgram } from "../lib/consumer-trial.ts";
+import { clientDamages, compileDamaged } from "../lib/consumer-types.ts";
 import { publicEntries } from "../lib/public-names.ts";
 import { listPackages, root } from "../lib/workspace.ts";
 
@@ -86,7 +87,55 @@ describe("a trial", () => {
   });
 });
 
+describe("assertions about types", () => {
+  const text = [
+    'import type { Told } from "@durable/http/client";',
+    'export const told: Told = "yes";',
+    "// @ts-expect-error It is a text.",
+    "export const wrong: Told = 1;",
+  ].join("\n");
+  const declarations = { "client.d.ts": "export type Told = string;\n" };
+  const tried = (assertions: string, by: string) =>
+    compileDamaged(folder(), {
+      compiler,
+      assertions,
+      specifier: "@durable/http/client",
+      declarations,
+      damages: { "all fits": [/string/, by] },
+    });
+
+  it("must fail by every damage, and by nothing else", () => {
+    mkdirSync(join(home, "node_modules", "@types", "node"), { recursive: true });
+    writeFileSync(join(home, "node_modules", "@types", "node", "index.d.ts"), "");
+    expect(tried(text, "any")).toEqual({ cell: "refuses all 1", report: null });
+    const unnoticed = tried(text.split("\n").slice(0, 2).join("\n"), "any");
+    expect(unnoticed.cell).toBe("FAILED");
+    expect(unnoticed.report).toContain("damages without an error: all fits");
+    const always = tried(`${text}\nexport const two = three;`, "any");
+    expect(always.cell).toBe("FAILED");
+    expect(always.report).toContain("damages without an error: none");
+    expect(() => tried(text, "string")).toThrow('"all fits" changes nothing');
+  });
+
+  it("are damaged where the sources of the client say it", () => {
+    const source = readFileSync(join(root, "packages/http/src/client/types.ts"), "utf8");
+    const line = source.replaceAll(/\s+/g, " ");
+    for (const [name, [found, by]] of Object.entries(clientDamages))
+      expect(line.replace(found, by) !== line, name).toBe(true);
+  });
+});
+
 describe("the matrix", () => {
+  it("has every TypeScript from 5.7 to 7", () => {
+    expect([...new Set(settings.map(({ typescript }) => typescript))]).toEqual([
+      "5.7",
+      "5.8",
+      "5.9",
+      "6.0",
+      "7.0.2",
+    ]);
+  });
+
   it("has every platform that the workspace brings a Node for", () => {
     const platforms = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64", "win32-x64"];
     expect(Object.keys(oldNodes).toSorted()).toEqual(platforms);
