@@ -1,8 +1,9 @@
-/** Checks the documentation: links, anchors, scripts, error codes, hazards, length, the reference, and that its code compiles and runs. */
+/** Checks the documentation: links, anchors, scripts, error codes, hazards, install lines, length, the reference, and that its code compiles and runs. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { checkBlocks } from "./lib/docs-blocks.ts";
 import { checkHazards } from "./lib/docs-hazards.ts";
+import { checkInstalls } from "./lib/docs-installs.ts";
 import { checkPages, readPages } from "./lib/docs-pages.ts";
 import { checkReference } from "./lib/reference-inputs.ts";
 import { root } from "./lib/workspace.ts";
@@ -13,7 +14,13 @@ const folder = join(root, "dist", "docs");
 const pages = readPages(root);
 const { problems, ran } = await checkBlocks(pages, folder);
 const reference = await checkReference(pages, join(root, "dist", "reference"));
-const all = [...checkPages(root, pages), ...checkHazards(root, pages), ...reference, ...problems];
+const all = [
+  ...checkPages(root, pages),
+  ...checkHazards(root, pages),
+  ...checkInstalls(pages),
+  ...reference,
+  ...problems,
+];
 const sorted = all.toSorted((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
 for (const { file, line, message } of sorted) console.error(`${file}:${line}  ${message}`);
 

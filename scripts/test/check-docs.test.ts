@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeAll, describe, expect, inject, it } from "vitest";
 import { checkBlocks } from "../lib/docs-blocks.ts";
+import { checkInstalls } from "../lib/docs-installs.ts";
 import { checkPages, readPages } from "../lib/docs-pages.ts";
 import { floors } from "../lib/floors.ts";
 import { root } from "../lib/workspace.ts";
@@ -198,6 +199,37 @@ describe("pages", () => {
         "journal/say.ts: there is no such source file",
       ]);
     });
+  });
+});
+
+describe("install lines", () => {
+  const imports = [
+    'import { readFile } from "node:fs/promises";',
+    'import { durable } from "@durable/core";',
+    'import { z } from "zod";',
+    'const { join } = await import("./mine.ts");',
+  ].join("\n");
+  const problemsOf = (install: string, info = "ts run"): string[] => {
+    const page = `# A page\n\n${install}\n\n\`\`\`${info}\n${imports}\n\`\`\`\n`;
+    return checkInstalls(readPages(tree({ "docs/a.md": page }))).map(({ message }) => message);
+  };
+
+  it("D16: a package that a program imports is in an install line of the page", () => {
+    expect(problemsOf("    npm i @durable/core@0.1 zod   # both")).toEqual([]);
+    expect(problemsOf("    npm i @durable/core\n\nAnd `npm i -D zod`.")).toEqual([]);
+    expect(problemsOf("```sh\nnpm install @durable/core # zod\n```")).toEqual([
+      "the program imports zod, which no install line of the page has",
+    ]);
+  });
+
+  it("a page without one, and fragments, are left alone", () => {
+    expect(problemsOf("It needs `npm i pg`. In the repository, `npm install`.")).toEqual([]);
+    expect(problemsOf("    npm install       # all of it")).toEqual([]);
+    expect(problemsOf("    npm i @durable/core", "ts part")).toEqual([]);
+  });
+
+  it("are complete in this repository", () => {
+    expect(checkInstalls(readPages(root))).toEqual([]);
   });
 });
 
