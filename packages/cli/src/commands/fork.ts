@@ -26,7 +26,7 @@ export const fork: Command = {
       type: "string",
       multiple: true,
       value: "step",
-      help: "runs this step again, and what depends on it",
+      help: "runs this step again, and what came after it",
     },
     turn: {
       type: "string",
@@ -38,7 +38,7 @@ export const fork: Command = {
       type: "string",
       multiple: true,
       value: "step",
-      help: "keeps this step; what depends on it runs again",
+      help: "keeps this step; what came after it runs again",
     },
     edit: {
       type: "string",

@@ -22,9 +22,9 @@ export function schemaOf(properties: object, ...required: string[]): Tool["input
 export const forkSchema = schemaOf(
   {
     run: runSchema,
-    from: { type: "string", description: "Runs this step again, and what depends on it" },
+    from: { type: "string", description: "Runs this step again, and what came after it" },
     turn: { type: "integer", description: "Asks this turn of an agent again: 1 is the first, -1 the last" },
-    after: { type: "string", description: "Keeps this step; what depends on it runs again" },
+    after: { type: "string", description: "Keeps this step; what came after it runs again" },
     edit: { type: "object", description: "Other outputs, by key" },
     input: { description: "Another input" },
     label: { type: "string" },

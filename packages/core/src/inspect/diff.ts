@@ -131,9 +131,9 @@ export interface Lineage {
   /** The run that was forked; `null` for a run that was started. */
   readonly parent: string | null;
   readonly label: string | null;
-  /** Keys that the fork went back to: they ran again, and what depends on them. */
+  /** Keys that the fork went back to: they ran again, and what came after them. */
   readonly from: readonly string[];
-  /** Keys that the fork kept, while what depends on them ran again. */
+  /** Keys that the fork kept, while what came after them ran again. */
   readonly after: readonly string[];
   /** Keys whose output was replaced. */
   readonly edited: readonly string[];

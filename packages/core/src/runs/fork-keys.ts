@@ -39,9 +39,9 @@ export type ForkPlace = string | TurnPlace;
 
 /** Where a fork goes back to. */
 export interface Places {
-  /** Runs this step again, and what depends on it. `{ turn: -1 }` is the last answer of a language model. */
+  /** Runs this step again, and what came after it, except in sibling branches. `{ turn: -1 }` is the last answer of a language model. */
   readonly from?: ForkPlace | readonly ForkPlace[] | undefined;
-  /** Keeps this step, and runs again what depends on it. */
+  /** Keeps this step, and runs again what came after it, except in sibling branches. */
   readonly after?: ForkPlace | readonly ForkPlace[] | undefined;
 }
 

@@ -27,7 +27,7 @@ import { isSettlement } from "../journal/kinds.ts";
 
 /** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
-  /** Recorded outputs to replace, by key; what depends on them runs again. */
+  /** Recorded outputs to replace, by key; what came after them runs again. */
   readonly edit?: Readonly<Record<string, unknown>> | undefined;
   /** Another input for the fork; that of the parent by default. */
   readonly input?: Input | undefined;
