@@ -2,8 +2,8 @@
  * What README.md, docs/comparison.md and the guide of the client state in figures, against the sources of the figures. The
  * size of an install is compared by `npm run packages:check`, which has the packed files.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
@@ -56,6 +56,18 @@ test("the tables of the comparison are those of the report that they name", () =
   const report = JSON.parse(read(`bench/results/${name}.json`)) as Report;
   expect(withSection(comparison, report, name)).toBe(comparison);
   expect(existsSync(join(root, "bench/results", `${name}.md`))).toBe(true);
+});
+
+test("the report is the newest of all workloads and systems in bench/results", () => {
+  const whole = globSync("bench/results/*.json", { cwd: root })
+    .map((file) => ({ name: basename(file, ".json"), report: JSON.parse(read(file)) as Partial<Report> }))
+    // A curve has no cells, and others are of some workloads or systems, or of small sizes.
+    .filter(({ report }) => report.cells !== undefined && report.divide === 1)
+    .filter(({ report }) => !/--(?:only|subjects)\b/.test(report.command ?? ""))
+    .toSorted(
+      (a, b) => (a.report.date ?? "").localeCompare(b.report.date ?? "") || a.name.localeCompare(b.name),
+    );
+  expect(whole.at(-1)?.name).toBe(stated(comparison, /npm run bench -- [^`]*--name ([\w-]+)/));
 });
 
 test("no page states a number of tests, which changes every day", () => {
