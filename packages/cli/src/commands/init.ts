@@ -4,10 +4,11 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { appFile } from "../app-file.ts";
-import type { Command } from "../command.ts";
+import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
+import { installEnv, managerOf, ownLock, type Manager } from "../managers.ts";
 import { copyTemplate, nameOf, versionsIn, type VersionOf } from "../templates.ts";
-import { styled, type Terminal } from "../terminal.ts";
+import { styled } from "../terminal.ts";
 
 const story = `import { pathToFileURL } from "node:url";
 import { durable } from "@durable/core";
@@ -65,34 +66,42 @@ export const init: Command = {
     },
     "no-install": { type: "boolean", help: "changes package.json, and installs nothing" },
   },
-  more: ["Existing files are kept."],
-  run: async ({ args: [folder = "."], flags, streams, term, answer }) => {
+  more: [
+    "Existing files are kept. Installs with npm, pnpm, yarn or Bun: as `packageManager` or the lock file of the project says,",
+    "else with the one that started it.",
+  ],
+  run: async (context) => {
+    const { args, flags, streams, answer } = context;
+    const [folder = "."] = args;
     const root = resolve(streams.cwd, folder);
     const template = flags.text("template");
     const versionOf = versionsIn(flags.text("from"), streams.cwd);
+    const manager = managerOf(root, streams.env);
     const done =
       template === undefined
-        ? firstWorkflow(root, versionOf)
+        ? firstWorkflow(root, versionOf, manager)
         : copyTemplate(template, root, versionOf).map((file) => ({ file, what: "created" }) as const);
+    const lock = ownLock(root, manager);
+    if (lock !== null) done.push(create(root, lock, ""));
     const isInstalled = !flags.on("no-install");
-    if (isInstalled) install(root, done, term);
-    const where = folder === "." ? "" : `cd ${folder} && `;
-    const first = isInstalled ? where : `${where}npm install && `;
+    if (isInstalled) install(root, done, manager, context);
+    const where = folder === "." ? "" : `cd ${quoted(folder)} && `;
+    const first = isInstalled ? where : `${where}${manager.name} install && `;
     answer({
-      json: { folder: root, files: done, installed: isInstalled },
+      json: { folder: root, files: done, installed: isInstalled, manager: manager.name },
       text: done.map(({ file, what }) => `${what.padEnd(8)} ${file}`),
       next:
         template === undefined
-          ? [`${first}node ${program}`, "durable show demo"]
-          : [`${first}${template === "worker" ? "cat README.md" : "npm run dev"}`],
+          ? [`${first}${manager.program(program)}`, `${manager.exec} durable show demo`]
+          : [`${first}${template === "worker" ? "cat README.md" : `${manager.name} run dev`}`],
     });
     return exit.ok;
   },
 };
 
-function firstWorkflow(root: string, versionOf: VersionOf): readonly Done[] {
+function firstWorkflow(root: string, versionOf: VersionOf, manager: Manager): Done[] {
   return [
-    addPackages(root, versionOf),
+    addPackages(root, versionOf, manager),
     create(root, program, story),
     configOf(root),
     addLine(root, ".gitignore", ".durable/"),
@@ -101,17 +110,34 @@ function firstWorkflow(root: string, versionOf: VersionOf): readonly Done[] {
   ];
 }
 
-function install(root: string, done: readonly Done[], term: Terminal): void {
-  term.say(styled("dim", "  npm install"));
-  const { status } = spawnSync("npm", ["install"], {
+function install(
+  root: string,
+  done: readonly Done[],
+  { name, install: args }: Manager,
+  { term, streams }: CommandContext,
+): void {
+  term.say(styled("dim", `  ${name} install`));
+  const { status, error, stdout } = spawnSync(name, args, {
     cwd: root,
-    stdio: ["ignore", "ignore", "inherit"],
+    env: { ...process.env, ...streams.env, ...installEnv },
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
     shell: process.platform === "win32",
   });
-  if (status !== 0) throw installFailed(done);
+  const byHand = `${name} install by hand.`;
+  if (error !== undefined)
+    throw installFailed(
+      `Could not start ${name}, which this project uses`,
+      done,
+      `Install it, and run ${byHand}`,
+    );
+  if (status === 0) return;
+  // Here pnpm and Yarn say what is wrong.
+  term.say(stdout.trimEnd());
+  throw installFailed(`${name} install failed; what it said is above`, done, `Run ${byHand}`);
 }
 
-function addPackages(root: string, versionOf: VersionOf): Done {
+function addPackages(root: string, versionOf: VersionOf, manager: Manager): Done {
   const path = join(root, "package.json");
   const there = existsSync(path);
   mkdirSync(root, { recursive: true });
@@ -130,7 +156,7 @@ function addPackages(root: string, versionOf: VersionOf): Done {
     return { file: "package.json", what: "kept" };
   const next = {
     ...manifest,
-    scripts: { dev: `node --env-file=${developing} ${program}`, ...manifest.scripts },
+    scripts: { dev: manager.program(program, `--env-file=${developing}`), ...manifest.scripts },
     dependencies: { ...missing("@durable/core"), ...manifest.dependencies },
     devDependencies: { ...missing("@durable/cli"), ...manifest.devDependencies },
   };
@@ -138,13 +164,15 @@ function addPackages(root: string, versionOf: VersionOf): Done {
   return { file: "package.json", what: there ? "changed" : "created" };
 }
 
-function installFailed(done: readonly Done[]): CliError {
-  const changed = done.filter(({ what }) => what !== "kept").map(({ file, what }) => `${file} (${what})`);
-  return new CliError(
-    `npm install failed; what it said is above. ${changed.length === 0 ? "No file was changed" : `Done before it: ${changed.join(", ")}`}. ` +
-      "Run npm install by hand.",
-    { exit: exit.failed, code: "install" },
-  );
+function installFailed(what: string, done: readonly Done[], advice: string): CliError {
+  const changed = done.filter((each) => each.what !== "kept").map((each) => `${each.file} (${each.what})`);
+  const before = changed.length === 0 ? "No file was changed" : `Done before it: ${changed.join(", ")}`;
+  return new CliError(`${what}. ${before}. ${advice}`, { exit: exit.failed, code: "install" });
+}
+
+/** A folder as one types it in a shell. */
+function quoted(folder: string): string {
+  return /^[\w./\\:~@+-]+$/.test(folder) ? folder : JSON.stringify(folder);
 }
 
 /** The file for `durable`, if the project has none under any of its names. */
