@@ -148,4 +148,5 @@ if (given === undefined) {
     );
   }
   rmSync(root, { recursive: true });
-} else console.log(await measured(Number(given), args));
+} else if (args[0] === "park") console.log((await park(args[1] ?? "", Number(given))).token);
+else console.log(await measured(Number(given), args));
