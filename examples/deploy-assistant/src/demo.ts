@@ -91,7 +91,8 @@ async function write(expected: string, to: string, body: string): Promise<void> 
 /** Shows the steps up to the one that sends such a mail, and the mail. Returns the address to reply to. */
 async function mail(kind: string): Promise<string> {
   out.line();
-  const sent = await server.readTo(new RegExp(`^\\S+ +ran +mail.*-${kind}\\.eml$`), row);
+  const sent = await server.readTo(new RegExp(`^\\S+ +(?:ran +mail.*-${kind}\\.eml|run +failed .*)$`), row);
+  if (!sent.endsWith(".eml")) throw new Error(sent);
   const text = readFileSync(join(outbox, sent.replace(/^.* /, "")), "utf8").replaceAll("\r\n", "\n");
   letter("cyan", text);
   return /^Reply-To:\s+(\S+)/m.exec(text)?.[1] ?? "";

@@ -30,7 +30,16 @@ export async function openServer(env: Environment, out: Terminal): Promise<{ clo
     return new RunPrinter(lines, { describe }).watch(ctx);
   });
   mkdirSync(dirname(journal), { recursive: true, mode: 0o700 });
-  const app = createApp({ storage: new SqliteStorage(journal), workflows: [assistant] });
+  const app = createApp({
+    storage: new SqliteStorage(journal),
+    workflows: [assistant],
+    hooks: {
+      onEnd: ({ runId, outcome, error }) => {
+        const why = error instanceof Error ? error.message : String(error);
+        if (outcome === "failed") out.line(lineOf(out, runId, ["run", outcome, why]));
+      },
+    },
+  });
   const onAnswer = (email: Email | null, answer: Answer): void => out.line(answerText(out, email, answer));
   const onError = console.error;
   const webhook = createWebhook({ app, own, secrets, people, senderLimit, onAnswer, onError });
@@ -69,9 +78,13 @@ function counted({ length }: readonly string[]): string {
 function answerText(out: Terminal, email: Email | null, { status, runId = "no run" }: Answer): string {
   const what =
     email === null ? "an event of another type" : `${oneLine(email.from, 40)}: ${oneLine(email.subject, 50)}`;
-  // Aligned with the columns of the steps.
+  return lineOf(out, runId, ["webhook", status, what]);
+}
+
+/** Aligned with the columns of the steps. */
+function lineOf(out: Terminal, runId: string, [from, what, more]: readonly [string, string, string]): string {
   const run = out.paint("dim", runId.slice(0, 13).padEnd(13));
-  return `${run}  webhook  ${out.paint("bold", status.padEnd(15))} ${what}`;
+  return `${run}  ${from.padEnd(8)} ${out.paint("bold", what.padEnd(15))} ${more}`;
 }
 
 /** A step's value in a few words. */

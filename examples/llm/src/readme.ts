@@ -1,4 +1,4 @@
-/** For tests: the code of a README is in the sources, and its commands do what it says. */
+/** For tests: the code of a README is in the sources, and its commands do and print what it says. */
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -21,6 +21,24 @@ export function codeInReadme(example: string, file: string): { block: string; so
 /** The shell scripts in the README of an example. */
 export function scriptsInReadme(example: string): string[] {
   return [...read(example).matchAll(/```sh\n([^]*?)```/g)].map(([, script = ""]) => script);
+}
+
+/** The commands on the page of an example, in its order: indented ones, and those of tables and sentences. */
+export function commandsInReadme(example: string): string[] {
+  const page = read(example).replaceAll(/^```\w*\n[^]*?^```/gm, "");
+  const found = page.matchAll(
+    /^ {4}((?:npm|npx|node|curl|[A-Z_]+=).*)$|`((?:npm run|npx|node|curl) [^`]+)`/gm,
+  );
+  return [...new Set([...found].map(([, indented, inline]) => indented ?? inline ?? ""))];
+}
+
+/** What a demo prints, as the page shows it: the lines of its text blocks, without those that say that some are left out. */
+export function outputInReadme(example: string): string[] {
+  const blocks = [...read(example).matchAll(/^```text\n([^]*?)^```/gm)].map(([, text = ""]) => text);
+  return blocks
+    .join("")
+    .split("\n")
+    .filter((line) => !/^[\s|]*(?:\.\.\.)?\s*$/.test(line));
 }
 
 /** Runs a script, with other texts in place of those of the page, such as the port. Returns what it prints. */

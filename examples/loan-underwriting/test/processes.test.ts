@@ -1,7 +1,5 @@
 /** Every command is a process of its own; the journal is all they share. */
 
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { begun, killDemos, Place, runDemo } from "example-llm/process";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { Bank } from "./support/bank.ts";
@@ -20,27 +18,6 @@ afterEach(() => {
 
 const timeout = 300_000;
 const full = inject("full");
-
-test(
-  "a provider that refuses ends the demo with what it said, and without a stack",
-  { timeout },
-  async () => {
-    const server = createServer((request, response) => {
-      request.resume().on("end", () => {
-        response.writeHead(401, { "content-type": "application/json" });
-        response.end(JSON.stringify({ error: { message: "the key is wrong" } }));
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as AddressInfo;
-    const env = { LLM_PROVIDER: "openai", OPENAI_API_KEY: "k", OPENAI_BASE_URL: `http://127.0.0.1:${port}` };
-    const { code, out, err } = await open().typeWith(env, "demo");
-    server.close();
-    expect({ code, err }).toEqual({ code: 1, err: "" });
-    expect(out).toContain("the key is wrong");
-    expect(out).not.toMatch(/^ +at /m);
-  },
-);
 
 describe("reviews from other processes", () => {
   test("H43 all orders, and both at once: one decision, each step run once", { timeout }, async () => {

@@ -15,11 +15,6 @@ export class Bank {
     return runDemo(this.place, { args });
   }
 
-  /** The same with variables of its own. */
-  typeWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> {
-    return runDemo(this.place, { args, env });
-  }
-
   /** The outcome of a run, as another process reads it; `null` if there is none. */
   async outcome(runId = "loan"): Promise<Outcome<unknown> | null> {
     return this.place.read((app) =>
