@@ -2,7 +2,7 @@
 
 import { r2Bucket, type R2Binding } from "../../src/index.ts";
 
-type Call = {
+export type Call = {
   readonly operation: "get" | "create" | "put" | "list" | "delete";
   readonly args: readonly never[];
 };

@@ -1,4 +1,4 @@
-/** The R2 binding of a Worker, or the SQLite of Durable Objects, as a bucket of this process: every call is made in workerd. */
+/** The R2 binding of a Worker, D1, or the SQLite of Durable Objects, as a bucket of this process: every call is made in workerd. */
 
 import type { Bucket } from "@durable/core/remote";
 import { Miniflare } from "miniflare";
@@ -11,6 +11,11 @@ interface Started {
 
 export function startR2(): Promise<Started> {
   return start(new URL("bucket-worker.ts", import.meta.url), { r2Buckets: ["JOURNAL"] });
+}
+
+/** D1, for a trial. */
+export function startD1(): Promise<Started> {
+  return start(new URL("d1-worker.ts", import.meta.url), { d1Databases: ["DB"] });
 }
 
 /** Each prefix is an object of its own. */
