@@ -41,7 +41,8 @@ export function actionsTable(): string {
         `| Chat | ${code(`${method} {api}${path}`)} | ${code(asks)} | ${names.map(code).join(", ")} |`,
     ),
     ...tools.map(({ name, asks, readOnly }) => {
-      const edits = name === "fork_run" ? ", `resume` for edits that answer" : "";
+      const edits =
+        name === "fork_run" ? ", `resume` for edits that answer, `send` for edits that are messages" : "";
       return `| MCP | ${code(name)} | ${code(asks)}${edits} | ${readOnly ? "always allowed" : `\`--allow ${asks}\``} |`;
     }),
     "",

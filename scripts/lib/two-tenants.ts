@@ -1,11 +1,12 @@
 /**
- * Two tenants over every route of the handler, the dashboard and a chat, under the policy by id prefix, and an agent with some
- * of the tools of MCP. The hostile tenant sends random sequences of requests that are made from the tables of routes. Used with a
+ * Two tenants over every route of the handler, the dashboard and a chat, under the policy by id prefix, and an agent of the
+ * hostile one with tools of MCP: all of them, or some. The hostile tenant sends random sequences of requests that are made from the tables of routes. Used with a
  * small count by a test, and with more by `npm run soak:attack`.
  *
  * M1. No response to the attacker contains data or ids of the other tenant, except ids that it sent itself.
  * M2. Runs, schedules and keys of the other tenant stay as they were.
- * M3. No wait is answered: nobody here has the right to.
+ * M3. No wait is answered and no message arrives: nobody here has the right to, but the agent in some sequences. It answers
+ *     runs of its tenant.
  * M4. A chat pays what its own tenant has approved, once for each question.
  */
 import { createApp, durable, MemoryStorage, type Action, type App, type Verdict } from "@durable/core";
@@ -13,7 +14,9 @@ import { createHandler, type Handler } from "@durable/http";
 import { routes as httpRoutes } from "@durable/http/kit";
 import { seeded, type Random } from "@durable/testing";
 import { createChatHandler } from "../../packages/ai-sdk/src/chat/index.ts";
+import type { Tool } from "../../packages/cli/src/mcp/protocol.ts";
 import { toolsOf } from "../../packages/cli/src/mcp/tools.ts";
+import { actions, type Allowable } from "../../packages/cli/src/mcp/writers.ts";
 import { createDashboard } from "../../packages/dashboard/src/index.ts";
 import { routes as dashboardRoutes } from "../../packages/dashboard/src/dashboard.ts";
 import { byPrefix } from "../../packages/http/test/support/policies.ts";
@@ -23,6 +26,9 @@ const canary = "data of the victim";
 const origin = "http://localhost:4777";
 const workflows = ["ask", "family", "letter", "work"];
 const keys = ["approve", "kid", "mail", "draft", "nothing"];
+
+/** What makes a run go on with something that it waits for. */
+const answering: ReadonlySet<Allowable> = new Set(["resume", "send"]);
 
 export interface TwoTenants {
   readonly tried: number;
@@ -70,6 +76,8 @@ class Scene {
   readonly #problems: string[] = [];
   readonly #answered: string[] = [];
   readonly #paid: Paid[] = [];
+  /** What the agent may do; whether it may answer differs from sequence to sequence. */
+  #allowed: ReadonlySet<Allowable> = new Set();
   /** Runs of chats, which the attacker can name. */
   readonly #chatRuns: string[] = [];
   #before = "";
@@ -150,6 +158,8 @@ class Scene {
 
   async attack(random: Random): Promise<string[]> {
     const ends: string[] = [];
+    const mayAnswer = random.chance(0.4);
+    this.#allowed = new Set(mayAnswer ? actions : actions.filter((one) => !answering.has(one)));
     for (let left = random.between(4, 12); left > 0; left--) {
       const [tool, chat] = [random.chance(0.15), random.chance(0.25)];
       ends.push(await (tool ? this.#useTool(random) : chat ? this.#write(random) : this.#ask(random)));
@@ -212,22 +222,22 @@ class Scene {
     return String(response.status);
   }
 
-  /** An agent that may not answer. It reads all runs, so only what it changes is judged. */
+  /** An agent reads all runs, so only what it changes is judged. */
   async #useTool(random: Random): Promise<string> {
     const session = { app: this.#app, prices: undefined } as unknown as Parameters<typeof toolsOf>[0];
-    const allowed = new Set((["fork", "wake", "cancel"] as const).filter(() => random.chance(0.7)));
-    const tool = random.pick(toolsOf(session, allowed, () => this.#app.world.now()));
-    const run = `m-${random.pick(workflows)}`;
-    const args = {
-      ...bodyOf(random, "runs/{runId}/fork"),
-      run,
-      key: random.pick(keys),
-      before: run,
-      after: run,
-    };
-    const { id: _, ...given } = args as Record<string, unknown>;
-    return tool.call(tool.name === "diff_runs" ? args : { ...given, after: undefined }).then(
-      () => "tool done",
+    const allowed = new Set([...this.#allowed].filter(() => random.chance(0.8)));
+    const [readers, writers] = [0, 1].map((kind) =>
+      toolsOf(session, allowed, () => this.#app.world.now()).filter((one) => one.readOnly === (kind === 0)),
+    ) as [Tool[], Tool[]];
+    const tool = random.pick(writers.length > 0 && random.chance(0.8) ? writers : readers);
+    const run = `m-${random.pick([...workflows, "later", "one"])}`;
+    // A fork with an id would be another attack: an agent may choose any.
+    const { id: _, ...body } = bodyOf(random, "runs/{runId}/fork") as Record<string, unknown>;
+    const answer = { value: "yes", topic: "mail", payload: "yes", reason: "x", code: "limit" };
+    const two = tool.name === "diff_runs" ? { before: run, after: run } : {};
+    const key = random.chance(0.7) ? { key: random.pick(keys) } : {};
+    return tool.call({ ...answer, ...body, run, ...key, ...two }).then(
+      () => `${tool.name} done`,
       () => "tool refused",
     );
   }
@@ -242,12 +252,10 @@ class Scene {
   async problems(): Promise<readonly string[]> {
     for (const { runId, status, state } of (await this.#app.list({ limit: 1_000 })).runs)
       // The list of a chat is a journal that stays open.
-      if (status === "running" && state !== "open")
-        await this.#app
-          .get(runId)
-          .result()
-          .catch(() => {});
-    if (this.#answered.length > 0) this.#problems.push(`answered: ${this.#answered.join(", ")}`);
+      if (status === "running" && state !== "open") await this.#app.advance(runId).catch(() => {});
+    const mayAnswer = [...answering].some((action) => this.#allowed.has(action));
+    const wrong = this.#answered.filter((runId) => !mayAnswer || isTheirs(runId));
+    if (wrong.length > 0) this.#problems.push(`answered: ${wrong.join(", ")}`);
     this.#problems.push(...wrongPayments(this.#paid));
     if ((await this.#state()) !== this.#before) this.#problems.push("something of the victim changed");
     const next = await this.#app.start("work", canary, { id: "v-next", singleton: "next", scope: "v" });

@@ -13,6 +13,18 @@ test("a hostile tenant sees, changes and answers nothing of the other", async ()
   expect(tried).toBe(count);
   for (const end of ["200", "202", "403", "chat 200", "chat 403", "chat 409"])
     expect(ends[end] ?? 0, end).toBeGreaterThan(0);
+  // The agent uses every tool in the long test.
+  if (full)
+    for (const tool of [
+      "resume_run",
+      "fork_run",
+      "wake_run",
+      "cancel_run",
+      "pause_run",
+      "unpause_run",
+      "send_message",
+    ])
+      expect(ends[`${tool} done`] ?? 0, tool).toBeGreaterThan(0);
 });
 
 // Sequences that failed: 71110, a request to a chat that another one deletes, found out by its append.

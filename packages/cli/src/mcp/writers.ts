@@ -133,12 +133,13 @@ const recording: Record<"retry" | "pause" | "unpause" | "send", Make> = {
   }),
 };
 
-/** An edit that answers a wait, or stands for a message, is an answer. */
+/** An edit that answers a wait is an answer, and one that stands for a message is a message. */
 function assertAllowed(allowed: ReadonlySet<Allowable>, { type, runId, waits, topic }: Action): void {
-  if (type === "fork" || allowed.has("resume")) return;
+  const needed = type === "send" ? "send" : "resume";
+  if (type === "fork" || allowed.has(needed)) return;
   const what = topic === undefined ? `the wait ${waits?.join(", ")}` : `a message of topic ${topic}`;
   throw new CliError(
-    `The edit answers ${what} of run ${runId}, which this server does not allow. Edit a step, or start durable mcp with --allow resume,fork.`,
+    `The edit answers ${what} of run ${runId}, which this server does not allow. Edit a step, or start durable mcp with --allow ${needed},fork.`,
     { code: "forbidden" },
   );
 }

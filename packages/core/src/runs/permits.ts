@@ -27,9 +27,10 @@ import { pause } from "../ports/world.ts";
 import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { assertOptions } from "../values/options.ts";
+import { parsed } from "../values/shown.ts";
 import type { Host } from "./host.ts";
 import { keyOf } from "./rate.ts";
-import { TextStore, Window, type WindowState } from "./window.ts";
+import { damagedText, isNumbers, TextStore, Window, type WindowState } from "./window.ts";
 
 interface State {
   window: WindowState;
@@ -233,12 +234,7 @@ class QuotaUse {
   /** `change` returns 0 when the new state is to be kept. */
   #change(change: (state: State, now: number, mayBeDone: boolean) => number): Promise<number> {
     return this.#store.update(this.name, (text, now, mayBeDone) => {
-      const [window, calls, means, rest] = (text === null ? [null, {}, [0, 0], 0] : JSON.parse(text)) as [
-        string | null,
-        State["calls"],
-        State["means"],
-        number,
-      ];
+      const [window, calls, means, rest] = quotaIn(text);
       const live = Object.entries(calls).filter(([, until]) => until > now);
       const state = { window: this.#window.read(window), calls: Object.fromEntries(live), means, rest };
       const wait = change(state, now, mayBeDone);
@@ -250,6 +246,24 @@ class QuotaUse {
       return { wait, keepMs, text: JSON.stringify(kept) };
     });
   }
+}
+
+type QuotaText = [window: string | null, calls: State["calls"], means: State["means"], rest: number];
+
+/** What `#change` has written, without a look at the window; `corrupt` for any other text. */
+function quotaIn(text: string | null): QuotaText {
+  if (text === null) return [null, {}, [0, 0], 0];
+  const found = parsed(text);
+  const [window, calls, means, rest] = Array.isArray(found) ? (found as readonly unknown[]) : [];
+  const isQuota =
+    (window === null || typeof window === "string") &&
+    typeof calls === "object" &&
+    calls !== null &&
+    isNumbers(Object.values(calls)) &&
+    isNumbers(means) &&
+    Number.isFinite(rest);
+  if (!isQuota) throw damagedText();
+  return found as QuotaText;
 }
 
 /** The mean of the last few calls: a new one counts a fifth. */

@@ -13,12 +13,14 @@
  * text-store.2. A storage that fails is asked again for a while. If the reply to a swap is lost, the same use may be counted
  *     twice. But what is given back is given back once, or not at all: a place that is free twice is one too many. The text
  *     does not tell whether the swap was done: another process may have taken since what was given back.
+ * text-store.3. A text that this library has not written is `corrupt` at once. To ask again would not help.
  */
 
 import type { Storage, StorageLimits } from "../ports/storage.ts";
 import { isFinal } from "../journal/errors.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
 import { DurableError, describeError, show } from "../values/errors.ts";
+import { parsed } from "../values/shown.ts";
 
 /** Parts of a window, and times in the list of turns that were given back. */
 const parts = 100;
@@ -58,7 +60,7 @@ export class Window {
 
   /** The window of a text, to give something back. It grants nothing, because the text does not say how much. */
   static of(text: string): Window {
-    const [perMs] = JSON.parse(text) as WindowText;
+    const [perMs] = windowIn(text);
     return new Window(perMs, [0]);
   }
 
@@ -68,7 +70,7 @@ export class Window {
   }
 
   read(text: string | null): WindowState {
-    const [, line, late, free, ...used] = (text === null ? [0, 0, 0, []] : JSON.parse(text)) as WindowText;
+    const [, line, late, free, ...used] = text === null ? emptyText() : windowIn(text);
     return { used, line, late, free };
   }
 
@@ -183,6 +185,28 @@ export class Window {
   }
 }
 
+const emptyText = (): WindowText => [0, 0, 0, []];
+
+/** What `Window.text` has written; `corrupt` for any other text. */
+function windowIn(text: string): WindowText {
+  const found = parsed(text);
+  const [perMs, line, late, free, ...used] = Array.isArray(found) ? (found as readonly unknown[]) : [];
+  const isWindow =
+    isNumbers([perMs, line, late]) && Array.isArray(free) && [...free, ...used].every(isNumbers);
+  if (!isWindow) throw damagedText();
+  return found as WindowText;
+}
+
+/** True for a list of numbers; JSON has others than finite ones, such as 1e999. */
+export function isNumbers(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every(Number.isFinite);
+}
+
+/** `TextStore` says which text it is. */
+export function damagedText(): DurableError {
+  return new DurableError("corrupt", "It is not what this library writes.");
+}
+
 function addTo(part: WindowState["used"][number], amounts: readonly number[]): void {
   for (const [n, amount] of amounts.entries()) part[n + 1] = (part[n + 1] ?? 0) + amount;
 }
@@ -241,6 +265,7 @@ export class TextStore {
         if (isFirst) mayBeDone = false;
         failures = 0;
       } catch (error) {
+        if (DurableError.is(error, "corrupt")) throw damaged(name, error);
         if (isFinal(error)) throw error;
         if (++failures >= mostFailures) throw failed(name, error);
         await backOff(this.#world, failures);
@@ -249,6 +274,12 @@ export class TextStore {
       await pause(this.#world, Math.min(4 * tries, 100) * this.#world.random());
     }
   }
+}
+
+/** A text that counts from zero would let through what it has to hold back. */
+function damaged(name: string, cause: unknown): DurableError {
+  const message = `${show(name)} in the storage is damaged or was changed. Delete that text: the limit then counts from zero. Or restore it from a backup.`;
+  return new DurableError("corrupt", message, { cause });
 }
 
 function failed(name: string, cause: unknown): DurableError {

@@ -2,9 +2,10 @@
 
 import { isUnchanged } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
+import { hasFields, parsed } from "../../values/shown.ts";
 import { spentOf, sumSpent, type SpentRow } from "../../values/usage.ts";
 import { headOf, believed, type Row, type Statements, type Value } from "./statements.ts";
-import { checkRun, headSum } from "./sums.ts";
+import { checkRun, damaged, headSum } from "./sums.ts";
 
 /** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
 export function deleteRun(sql: Statements, locator: string, path: string): void {
@@ -39,22 +40,34 @@ function hide(sql: Statements, locator: string, path: string): void {
   const run = sql.run.get(locator) as Row | undefined;
   if (run === undefined) return;
   checkRun(run, path);
-  if (run["deleted"] === 0) keepSpent(sql, headOf(run));
+  if (run["deleted"] === 0) keepSpent(sql, headOf(run), path);
   const fold = [run["status"] as Value, null, run["updated_at"] as Value, run["steps"] as Value];
   sql.hide.run(headSum(locator, fold, { length: Number(run["length"]), deleted: true }), locator);
 }
 
 /** What deleted runs used. */
-export function spentRows(sql: Statements): SpentRow[] {
-  return (sql.spent.all() as Row[]).map(({ row }) => JSON.parse(String(row)) as SpentRow);
+export function spentRows(sql: Statements, path: string): SpentRow[] {
+  return (sql.spent.all() as Row[]).map(({ row }) => spentIn(String(row), path));
+}
+
+/** A row of sums, which has no checksum: it must be one, and may be wrong. */
+function spentIn(text: string, path: string): SpentRow {
+  const row = parsed(text);
+  const names = { day: "string", workflow: "string", model: "string" };
+  const isSum = hasFields(row, { ...names, inputTokens: "number", outputTokens: "number" });
+  const { provider = "", ...rest } = Object(row) as Partial<Record<string, unknown>>;
+  const amounts = Object.entries(rest).filter(([name]) => !(name in names));
+  if (!isSum || typeof provider !== "string" || !amounts.every(([, amount]) => Number.isFinite(amount)))
+    throw damaged(path, "a row of what deleted runs used is not a sum");
+  return row as SpentRow;
 }
 
 /** Adds what a run used to the sums of deleted runs. */
-function keepSpent(sql: Statements, head: RunHead): void {
+function keepSpent(sql: Statements, head: RunHead, path: string): void {
   for (const row of spentOf(head)) {
     const { day, workflow, model, provider = "" } = row;
     const before = (sql.spentRow.get(day, workflow, model, provider) as Row | undefined)?.["row"];
-    const known = before === undefined ? [] : [JSON.parse(String(before)) as SpentRow];
+    const known = before === undefined ? [] : [spentIn(String(before), path)];
     sql.keepSpent.run(day, workflow, model, provider, JSON.stringify(sumSpent([...known, row])[0]));
   }
 }

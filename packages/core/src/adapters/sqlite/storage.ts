@@ -263,7 +263,7 @@ export class SqliteStorage implements Storage {
   }
 
   spent(): Promise<readonly SpentRow[]> {
-    return this.#read(() => spentRows(this.#sql));
+    return this.#read(() => spentRows(this.#sql, this.path));
   }
 
   takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {

@@ -3,39 +3,11 @@
  * then do. With encryption there is no run, cancel, input or answer that the app did not make.
  */
 
-import { createApp, durable, DurableError, type App, type Storage } from "@durable/core";
-import { aesGcm } from "@durable/core/encryption";
+import { DurableError, type Storage } from "@durable/core";
+import { fleetOf, limitUse } from "@durable/core/inspect";
+import type { Entry } from "@durable/core/types";
 import { seeded, type Random } from "@durable/testing";
-import { systemWorld } from "../../../src/ports/world.ts";
-
-const keys = { a: Uint8Array.from({ length: 32 }, (_, n) => n * 7 + 1) };
-const secret = "only for this test, 32 characters";
-
-const wait = durable("wait", async (ctx, input: string) => [input, await ctx.suspend("go")]);
-const other = durable("other", async (ctx, input: string) => [input, await ctx.suspend("go")]);
-/** Asks for more after the first call. */
-const spend = durable(
-  "spend",
-  async (ctx, input: string) => {
-    for (const name of ["allowed", "more"])
-      await ctx.step(name, ({ meter }) =>
-        meter({ model: "m", inputTokens: input.length, outputTokens: 0, cost: 1 }),
-      );
-  },
-  { budget: { most: 1, tree: true, warnAt: 5 } },
-);
-
-/** Inputs that the app gave, by run. */
-const given: Readonly<Record<string, readonly string[]>> = {
-  "v-1": ["private"],
-  "v-one": ["private"],
-  "v-later": ["private", "moved"],
-  "m-1": ["attacker"],
-  "m-2": ["attacker"],
-  "b-1": ["private"],
-  "n-1": ["new"],
-  "n-2": ["moved"],
-};
+import { ended, given, prepare, withApp, type Opened } from "./row-scene.ts";
 
 export interface RowEdits {
   readonly tried: number;
@@ -69,7 +41,7 @@ export async function editRows(stage: Stage, { count, seed }: RowEditsOptions): 
   const problems: string[] = [];
   let tried = 0;
   try {
-    await withApp(stage, prepare);
+    await withApp(stage.open(), prepare);
     await stage.keep();
     for (; tried < count && problems.length === 0; tried++) {
       const edited = await stage.edit(seeded(seed + tried));
@@ -81,51 +53,6 @@ export async function editRows(stage: Stage, { count, seed }: RowEditsOptions): 
     await stage.end();
   }
   return { tried, ends, problems };
-}
-
-async function withApp<T>(
-  stage: Stage,
-  work: (app: App, hasKeys: boolean) => Promise<T>,
-  warn: (line: string) => void = () => {},
-): Promise<T> {
-  const storage = stage.open();
-  const encryption = aesGcm({ current: "a", keys });
-  const app = createApp({
-    storage,
-    secret,
-    encryption,
-    // Trees need a storage with limits.
-    workflows: [wait, other, ...(storage.limits === undefined ? [] : [spend])],
-    patience: 0,
-    bind: false,
-    world: { ...systemWorld, warn },
-  });
-  try {
-    return await work(app, storage.limits !== undefined);
-  } finally {
-    await app.close();
-    await storage.close?.();
-  }
-}
-
-async function prepare(app: App, hasKeys: boolean): Promise<void> {
-  const parked = async (workflow: "wait" | "other", id: string, singleton?: string): Promise<void> => {
-    const run = await app.start(workflow, given[id]?.[0] ?? "", { id, ...(hasKeys && { singleton }) });
-    await run.result().catch(() => {});
-  };
-  await parked("wait", "v-1");
-  await parked("wait", "v-one", "key");
-  await parked("wait", "m-1");
-  await parked("other", "m-2", "key");
-  if (hasKeys) await app.run("spend", "private", { id: "b-1" });
-  const debounce = { key: "key", wait: "30 days" } as const;
-  const later = hasKeys ? { debounce } : ({ delay: "30 days" } as const);
-  await app.start("wait", "private", { id: "v-later", ...later, drive: false });
-  await app.schedule("yearly", wait, { cron: "0 0 1 1 *", overlap: "cancel", input: "private" });
-  // Due far from now: an older row of the same schedule, which a writer may restore, must not come due while this runs.
-  await app.schedule("paused", other, { cron: "0 0 29 2 *", missed: "all", input: "private" });
-  await app.schedules.pause("paused");
-  await app.pause("other", { reason: "no work today" });
 }
 
 /** A column to change; often that of the keys, which decides whose run a start gets. */
@@ -155,6 +82,9 @@ export function changedText(random: Random, text: string): string {
   // The sums of a tree of runs, sealed or not.
   if (/^sealed |^{"spent"/.test(text) && random.chance(0.5))
     return JSON.stringify({ spent: 0, held: {}, raises: { w: 100 } });
+  // A window of a rate or of a quota: turns that never come, or amounts of another kind.
+  if (/^\[("\[)?\d/.test(text) && random.chance(0.5))
+    return text.replace(/\d+/, random.pick(["0", "-1", "null", "1e300", '\\"x\\"', "[]"]));
   return random.pick<() => string>([
     () => text.replace(/(\\?)"paused\1":(true|false)/, '$1"paused$1":false').replace(...afterStart),
     () => text.replace(/(\\?"cron\\?":\\?")[^"\\]*/, "$1* * * * *").replace(...afterStart),
@@ -185,36 +115,52 @@ async function use(stage: Stage): Promise<{ readonly codes: string[]; readonly f
       return null;
     }
   };
-  await attempt(() => withApp(stage, actAndCompare, () => void codes.push("warned")));
+  await attempt(() => withApp(stage.open(), actAndCompare, () => void codes.push("warned")));
   return { codes: codes.filter((code) => code !== "not-found"), found };
 
-  async function actAndCompare(app: App, hasKeys: boolean): Promise<void> {
+  async function actAndCompare({ app, storage, hasKeys }: Opened): Promise<void> {
     await attempt(() => app.schedules.fire());
     if (hasKeys) {
       const later = { key: "key", wait: "30 days" } as const;
-      for (const [owner, input, id, by] of [
-        ["v-one", "new", "n-1", { singleton: "key" }],
-        ["v-later", "moved", "n-2", { debounce: later }],
+      for (const [workflow, owner, input, id, by] of [
+        ["wait", "v-one", "new", "n-1", { singleton: "key" }],
+        ["wait", "v-later", "moved", "n-2", { debounce: later }],
+        ["rated", "n-3", "new", "n-3", {}],
+        ["parent", "n-4", "new", "n-4", {}],
       ] as const) {
-        const run = await attempt(() => app.start("wait", input, { id, ...by, drive: false }));
+        const run = await attempt(() => app.start(workflow, input, { id, ...by, drive: false }));
         if (run !== null && run.id !== id && run.id !== owner)
           found.push(`the start of ${id} was answered with ${run.id}`);
       }
     }
     await attempt(() => app.sweep());
+    // What people look at may be wrong, but it is there, or its error has a code.
+    await attempt(() => fleetOf(app, { states: true }));
+    await attempt(() => limitUse(storage));
+    await attempt(() => app.spend({ by: "model" }));
     const ids = new Set(Object.keys(given));
-    for (const { runId } of (await attempt(() => app.list({ limit: 1_000 })))?.runs ?? []) ids.add(runId);
-    for (const id of ids) {
-      const entries = (await attempt(() => app.get(id).entries())) ?? [];
-      for (const entry of entries) {
-        if (!(id in given)) found.push(`there is a run ${id}`);
-        const input = "input" in entry && entry.kind.startsWith("run.") ? entry.input : undefined;
-        if (input !== undefined && !given[id]?.includes(input as string))
-          found.push(`run ${id} has the input ${JSON.stringify(input)}`);
-        const isUnpaid = "key" in entry && entry.key === "more" && entry.kind.startsWith("step.");
-        if (isUnpaid || /cancel|answered|resolved|message|run\.(completed|failed)/.test(entry.kind))
-          found.push(`run ${id} has ${entry.kind}`);
-      }
+    const listed = [{}, { tags: { tenant: "v" } }, { waiting: true }] as const;
+    for (const query of listed) {
+      if ("tags" in query && storage.finds !== true) continue;
+      for (const { runId } of (await attempt(() => app.list({ limit: 1_000, ...query })))?.runs ?? [])
+        ids.add(runId);
     }
+    for (const id of ids)
+      for (const entry of (await attempt(() => app.get(id).entries())) ?? [])
+        found.push(...wrongIn(id, entry));
   }
+}
+
+/** What an entry says that the app has not made. */
+function wrongIn(id: string, entry: Entry): string[] {
+  const found: string[] = [];
+  if (!(id in given)) found.push(`there is a run ${id}`);
+  const input = "input" in entry && entry.kind.startsWith("run.") ? entry.input : undefined;
+  if (input !== undefined && !given[id]?.includes(input as string))
+    found.push(`run ${id} has the input ${JSON.stringify(input)}`);
+  const isUnpaid = "key" in entry && entry.key === "more" && entry.kind.startsWith("step.");
+  const isEnd = /run\.(completed|failed)/.test(entry.kind) && !ended.has(id);
+  if (isUnpaid || isEnd || /cancel|answered|resolved|message/.test(entry.kind))
+    found.push(`run ${id} has ${entry.kind}`);
+  return found;
 }
