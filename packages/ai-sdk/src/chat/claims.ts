@@ -5,7 +5,8 @@
  * claims.1. An approved call is one that a run of the message recorded: the same tool, call id and input, and a question
  *     under this approval id.
  * claims.2. Outcomes of tools of the server come from the record. A call that has returned is not executed again.
- * claims.3. A call without a recorded outcome or question is one of a tool of the client, whose result is the client's input.
+ * claims.3. A call without a recorded outcome or question is one of a tool of the client, whose result is the client's input
+ *     (results.ts).
  * claims.4. If the runs of a message are gone, the chat continues without approvals.
  * claims.5. One run uses an approval, however many requests have it. Another run may use it if that one failed before it
  *     called the tool, and not if the tool was under way then.
@@ -20,6 +21,7 @@ import type { Part } from "../chunks.ts";
 import { isTool } from "./assembled.ts";
 import type { ChatInput, Message } from "./asked.ts";
 import { Refusal } from "./body.ts";
+import type { ClientResult } from "./results.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -68,6 +70,16 @@ export class Claims {
       const calls = callsIn(rounds, message.id);
       for (const part of toolParts(message)) assertMade(part, calls);
     }
+  }
+
+  /** Results that no round recorded: those of the client. */
+  results(rounds: readonly Round[]): readonly ClientResult[] {
+    return (this.#input.messages.slice(this.#tail) as Message[]).flatMap((message) => {
+      const calls = callsIn(rounds, message.id);
+      return toolParts(message)
+        .filter((part) => hasResult(part) && (calls?.get(part["toolCallId"])?.outcome ?? null) === null)
+        .map((part) => ({ tool: toolOf(part), part, isMade: calls !== null }));
+    });
   }
 
   /** The approved calls that have no outcome in these rounds. */
@@ -132,9 +144,9 @@ function keysIn(entry: Entry): readonly string[] {
 function assertMade(part: Fields, calls: ReadonlyMap<unknown, Call> | null): void {
   const approval = fieldsOf(part["approval"]);
   const approved = isApproved(part);
-  const hasResult = String(part["state"]).startsWith("output-");
+  const isOver = String(part["state"]).startsWith("output-");
   if (calls === null) {
-    if (approved && !hasResult)
+    if (approved && !isOver)
       throw refusal("The answer that asked for this approval is gone. Ask for it again.");
     return;
   }
@@ -148,8 +160,13 @@ function assertMade(part: Fields, calls: ReadonlyMap<unknown, Call> | null): voi
   const isAsked = call.questions.has(approval["id"]);
   if (approved && !isAsked) throw refusal("The request approves what no answer of this chat has asked.");
   // Its tool has not run: the result would be the client's.
-  if (hasResult && call.questions.size > 0 && part["state"] !== "output-denied")
+  if (isOver && call.questions.size > 0 && part["state"] !== "output-denied")
     throw refusal("The request has the result of a tool that waits for an approval.");
+}
+
+/** A call that was denied has none. */
+function hasResult({ state }: Fields): boolean {
+  return state === "output-available" || state === "output-error";
 }
 
 function refusal(message: string): Refusal {

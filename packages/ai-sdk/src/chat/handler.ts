@@ -22,6 +22,7 @@ import { type ApprovedCall, Claims, type Round } from "./claims.ts";
 import { streamOf } from "./connection.ts";
 import { History } from "./history.ts";
 import { Recorded, type Progress } from "./message.ts";
+import { assertResults, type ChatTool } from "./results.ts";
 import { type ChatAction, type ChatRoute, findChatRoute } from "./routes.ts";
 import { isForeign } from "./same-origin.ts";
 import { Turns, unlessMissing } from "./turns.ts";
@@ -38,6 +39,11 @@ export interface ChatOptions {
    * handlers fits.
    */
   readonly authorize?: ((request: Request, action: ChatAction) => Verdict | Promise<Verdict>) | undefined;
+  /**
+   * The tools of the workflow. A result that the client gives is refused unless its tool is one of them, has no `execute`, and
+   * the result fits its `outputSchema`. Without it, the workflow checks results.
+   */
+  readonly tools?: Readonly<Record<string, ChatTool>> | undefined;
   /** The path of the chat; `/api/chat` by default. */
   readonly api?: string | undefined;
   /** Where the list of runs of a chat is kept; in the storage of the app, with its encryption, by default. */
@@ -63,7 +69,7 @@ export interface ChatOptions {
 export function createChatHandler(app: App, options: ChatOptions): (request: Request) => Promise<Response> {
   assertOptions(
     options,
-    "workflow authorize api journal onReset grace keepAlive bodyBytes onError",
+    "workflow authorize tools api journal onReset grace keepAlive bodyBytes onError",
     "createChatHandler",
   );
   const { api = "/api/chat", onError = (error) => app.world.warn(`chat: ${String(error)}`) } = options;
@@ -205,12 +211,13 @@ class Chat {
     ask: Ask,
     { scope }: { readonly scope?: string },
   ): Promise<{ readonly runId: string; readonly repeated: boolean }> {
-    const { workflow } = this.#options;
+    const { workflow, tools } = this.#options;
     const input = isAlone ? { ...sent, messages: await this.#history.before(sent) } : sent;
     const { chatId } = input;
     const claims = new Claims(input);
     const rounds = await this.#roundsOf(chatId, claims.messageIds);
     claims.assertMade(rounds);
+    if (tools !== undefined) await assertResults(tools, claims.results(rounds));
     const admit = async (id: string): Promise<void> => {
       for (const call of claims.approved(rounds)) await this.#take(chatId, id, call);
     };

@@ -1,4 +1,5 @@
 export { createChatHandler, type ChatOptions } from "./handler.ts";
+export type { ChatTool } from "./results.ts";
 export type { ChatAction } from "./routes.ts";
 export type { ChatInput } from "./asked.ts";
 export { chatMessageId, chatStream, chatStreamName } from "./chat-stream.ts";
