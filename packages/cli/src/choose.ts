@@ -8,11 +8,15 @@ import { CliError, exit } from "./exit.ts";
 import { allRuns, filterOf, findRun, isEmpty } from "./runs.ts";
 import { locatorOf, stateIn, storageOf, viewRun } from "@durable/core/inspect";
 import { beyondEnd } from "./look.ts";
+import type { Session } from "./session.ts";
 import { plural } from "./text/format.ts";
 
 /** The runs of the arguments, or those of the filter. A filter that chooses everything is refused. */
-export async function chosenRuns({ args, flags, term, now }: CommandContext, app: App): Promise<ListedRun[]> {
-  const filter = filterOf(flags, { now, term });
+export async function chosenRuns(
+  { args, flags, term, now }: CommandContext,
+  { app, prices }: Pick<Session, "app" | "prices">,
+): Promise<ListedRun[]> {
+  const filter = filterOf(flags, { now, term, prices });
   if (args.length > 0 && !isEmpty(filter)) throw new CliError("Name runs or give a filter, not both.");
   if (args.length > 0) {
     const ids = await Promise.all(args.map((reference) => findRun(app, reference)));

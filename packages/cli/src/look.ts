@@ -2,7 +2,7 @@
 
 import { DurableError, type App, type Outcome, type RunStateName } from "@durable/core";
 import type { Entry } from "@durable/core/types";
-import type { Prices } from "@durable/core/inspect";
+import { childSums, type ChildSum, type Prices } from "@durable/core/inspect";
 import type { BlockedNote } from "@durable/core/storage";
 import { retryRefusal, stateIn, storageOf, underWay } from "@durable/core/inspect";
 import { locatorOf, viewRun, type RunView } from "@durable/core/inspect";
@@ -19,6 +19,8 @@ export interface Look {
   readonly retriable: boolean;
   /** What the run does, in one word. */
   readonly state: RunStateName;
+  /** What its children have used, where that was asked for. */
+  readonly sums: Readonly<Record<string, ChildSum>>;
 }
 
 /** A read from here gives no batches, only what stands beside the journal. */
@@ -28,9 +30,15 @@ export interface LookOptions {
   readonly prices?: Prices | undefined;
   readonly now: number;
   readonly chapter?: number | undefined;
+  /** Also reads what the children have used. */
+  readonly withChildren?: boolean | undefined;
 }
 
-export async function lookAt(app: App, runId: string, { chapter, ...options }: LookOptions): Promise<Look> {
+export async function lookAt(
+  app: App,
+  runId: string,
+  { chapter, withChildren = false, ...options }: LookOptions,
+): Promise<Look> {
   const run = app.get(runId);
   const entries = await run.entries({ chapter, struck: true });
   const outcome = chapter === undefined ? await outcomeOf(app, runId) : null;
@@ -47,6 +55,7 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
     past,
     outcome,
     state,
+    sums: withChildren && !past ? await childSums(app, runId, options) : {},
     tags: beside.head?.tags ?? {},
   };
 }

@@ -88,7 +88,7 @@ const fields = ["status", "workflow", "parent", "label", "version", "q", "since"
 /** The filter that options describe. A field of --where counts where the option of that name is missing. */
 export function filterOf(
   flags: Flags,
-  { now, term: { zone } }: Pick<CommandContext, "now" | "term">,
+  { now, term: { zone }, prices }: Pick<CommandContext, "now" | "term"> & Pick<SearchContext, "prices">,
 ): Filter {
   const { terms: where, problems } = readSearch(flags.text("where") ?? "");
   const given = fields.flatMap((name): [string, string][] => {
@@ -101,7 +101,7 @@ export function filterOf(
   const tag = [...(where.tag === undefined ? [] : [where.tag]), ...tags].join(",");
   const waiting = flags.on("waiting") ? { waiting: "yes" } : {};
   const terms = { ...where, ...Object.fromEntries(given), ...waiting, ...(tag === "" ? {} : { tag }) };
-  const search = runSearch(terms, { now: now(), utc: zone === "UTC" });
+  const search = runSearch(terms, { now: now(), utc: zone === "UTC", prices });
   const [problem] = [...problems, ...search.problems];
   if (problem !== undefined) throw new CliError(problem);
   const age = flags.text("before");

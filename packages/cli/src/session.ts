@@ -147,7 +147,8 @@ async function closed(app: App, storage: Storage): Promise<void> {
   await storage.close?.();
 }
 
-function readPrices(file: string | undefined, cwd: string): Prices | undefined {
+/** The prices of a file. */
+export function readPrices(file: string | undefined, cwd: string): Prices | undefined {
   if (file === undefined) return undefined;
   try {
     return JSON.parse(readFileSync(resolve(cwd, file), "utf8")) as Prices;

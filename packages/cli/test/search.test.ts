@@ -32,6 +32,22 @@ test.each([
   expect(err).toMatch(problem);
 });
 
+test("--where cost asks at the prices that were given, in every command that chooses runs", async () => {
+  const dear = ["moon-1", "sun-1", "tides-1"];
+  const asked = ["--where", "cost>0.05", "--prices", "prices.json"];
+  expect(await idsOf("--where", "cost>0.05")).toEqual([]);
+  expect((await idsOf(...asked)).toSorted()).toEqual(dear);
+  for (const command of ["rm", "cancel"]) {
+    const { runs } = await project.json([command, ...asked, "--dry-run"]);
+    expect(dear, command).toEqual(expect.arrayContaining(runs as string[]));
+    expect(runs, command).not.toEqual([]);
+  }
+  const { runs } = await project.json(["export", ...asked, "-o", "dear.json"]);
+  expect((runs as string[]).toSorted()).toEqual(dear);
+  const copied = await project.json(["copy", ".durable/journal.db", "dear.db", ...asked]);
+  expect(copied).toMatchObject({ runs: 3 });
+});
+
 test("--status takes several, --since and --until take days", async () => {
   expect(await idsOf("--status", "failed,blocked")).toEqual(["old-1", "sun-1"]);
   expect(await idsOf("--since", "2026-01-01", "--until", "2026-01-01")).toHaveLength(5);

@@ -1,13 +1,14 @@
 /** One number for what a run cost: on the page, in the command line, over MCP, in lists, in the sums of the app, and in metrics. */
 
-import { createApp, durable, FatalError, type App } from "@durable/core";
-import { costIn } from "@durable/core/inspect";
+import { createApp, durable, FatalError, type App, type ListedRun } from "@durable/core";
+import { costIn, costText } from "@durable/core/inspect";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
-import { pageOf } from "../../dashboard/src/routes/run.ts";
-import { serviceOf } from "../../dashboard/src/options.ts";
+import { spentFigures } from "../../dashboard/page/lib/spent.ts";
+import type { ChildSums, RunList, RunPage } from "../../dashboard/src/api.ts";
+import { Site } from "../../dashboard/test/support/ask.ts";
 import { telemetry, type TelemetryOptions } from "../../otel/src/index.ts";
 import { openSession } from "../src/session.ts";
 import { readers } from "../src/mcp/readers.ts";
@@ -116,6 +117,33 @@ async function generate(app: App, runs: number): Promise<string[]> {
   return ids;
 }
 
+/** What a run and all children below it cost, from the heads alone. */
+function withBelow(heads: ReadonlyMap<string, ListedRun>): (runId: string) => number {
+  const children = new Map<string, string[]>();
+  for (const { runId, parent, ancestors } of heads.values())
+    if (parent !== null && ancestors.length === 0)
+      children.set(parent, [...(children.get(parent) ?? []), runId]);
+  const sum = (runId: string): number =>
+    (children.get(runId) ?? []).reduce(
+      (all, child) => all + sum(child),
+      costIn(heads.get(runId)!, prices) ?? 0,
+    );
+  return sum;
+}
+
+interface Item {
+  readonly runId: string;
+  readonly cost?: number | null;
+}
+
+interface Shown {
+  readonly totals: { readonly spent: { readonly cost: number | null } };
+  readonly spent: {
+    readonly own: { readonly cost: number | null };
+    readonly all: { readonly cost: number | null };
+  };
+}
+
 test("page, command line, MCP, lists, sums and metrics agree on generated runs with retries, forks and children", async () => {
   mkdirSync(join(project.folder, ".durable"), { mode: 0o700 });
   writeFileSync(join(project.folder, "prices.json"), JSON.stringify(prices));
@@ -125,12 +153,14 @@ test("page, command line, MCP, lists, sums and metrics agree on generated runs w
   const { hooks } = telemetry({ meter, tracer: false });
   const app = createApp({ storage, workflows: [work], prices, hooks });
   const made = await generate(app, inject("full") ? 500 : 25);
-  const costs = new Map<string, number>();
+  const heads = new Map<string, ListedRun>();
   for (let cursor: string | null | undefined; cursor !== null;) {
     const page = await app.list({ limit: 100, cursor });
-    for (const head of page.runs) costs.set(head.runId, costIn(head, prices) ?? 0);
+    for (const head of page.runs) heads.set(head.runId, head);
     cursor = page.next;
   }
+  const costs = new Map([...heads].map(([runId, head]) => [runId, costIn(head, prices) ?? 0]));
+  const below = withBelow(heads);
   expect(made.filter((id) => !costs.has(id))).toEqual([]);
   expect([...costs.values()].filter((cost) => cost > 0).length).toBeGreaterThan(made.length / 2);
 
@@ -145,23 +175,50 @@ test("page, command line, MCP, lists, sums and metrics agree on generated runs w
     streams,
     term: new Terminal(streams),
   });
-  const showRun = readers(session, Date.now).find(({ name }) => name === "show_run")!;
-  const service = serviceOf({ app, prices, token: "token-for-tests-0123456789-0123456789" });
-  let struck = 0;
-  for (const [runId, cost] of costs) {
-    const page = await pageOf(service, runId);
+  const tools = readers(session, Date.now);
+  const showRun = tools.find(({ name }) => name === "show_run")!;
+  const site = new Site({ app, prices });
+  const onPage = await site.get<RunList>(`runs?limit=200&workflow=work`);
+  const inCli = (await project.json(["ls", "-n", "5000", "--prices", "prices.json"]))["runs"] as Item[];
+  const listRuns = tools.find(({ name }) => name === "list_runs")!;
+  const overMcp = (await listRuns.call({ limit: 200 })) as unknown as { readonly runs: readonly Item[] };
+  expect(inCli).toHaveLength(heads.size);
+  for (const { runId, cost } of [...onPage.runs, ...inCli, ...overMcp.runs])
+    expect(cost ?? 0, `a line of ${runId}`).toBeCloseTo(costs.get(runId)!, 9);
+  const listed = (await project.cli(["ls", "-n", "5000", "--prices", "prices.json"])).out.split("\n");
+
+  let [struck, withChildren] = [0, 0];
+  for (const [i, [runId, cost]] of [...costs].entries()) {
+    const page = await site.get<RunPage>(`runs/${runId}`);
+    const sums = await site.get<ChildSums>(`runs/${runId}/children`);
     expect(page.totals.spent.cost ?? 0, `the page of ${runId}`).toBeCloseTo(cost, 9);
     struck += page.retries.length;
-    const shown = (await showRun.call({ run: runId })) as { totals: { spent: { cost: number | null } } };
+    const isParent = Object.keys(sums).length > 0;
+    if (isParent) withChildren += 1;
+    const shown = (await showRun.call({ run: runId })) as unknown as Shown;
     expect(shown.totals.spent.cost ?? 0, `show_run of ${runId}`).toBeCloseTo(cost, 9);
+    expect(shown.spent.own.cost ?? 0).toBeCloseTo(cost, 9);
+    expect(shown.spent.all.cost ?? 0, `show_run of ${runId}`).toBeCloseTo(below(runId), 9);
+    // What people read: the page and the command line print one text, and it has the sum with the children.
+    if (i % 12 > 0 && !(isParent && withChildren < 3)) continue;
+    const { out } = await project.cli(["show", runId, "--prices", "prices.json"]);
+    const figures = spentFigures(page, sums);
+    const spent = figures.find(({ name }) => name === "Spent")?.value ?? "";
+    expect(spent).toBe(below(runId) === 0 ? "" : costText(below(runId)));
+    for (const { name, value, note } of figures)
+      expect(out.split("\n")[1], `show of ${runId}`).toContain(
+        `${value}${name === "Tokens" ? " tokens" : ""}${note === "" ? "" : ` (${note})`}`,
+      );
+    const line = listed.find((each) => each.includes(` ${runId} `))!;
+    expect(line, `ls of ${runId}`).toContain(cost === 0 ? "" : ` ${costText(cost)}`);
   }
   expect(struck).toBeGreaterThan(0);
+  expect(withChildren).toBeGreaterThan(0);
   expect(made.some((id) => id.endsWith("-fork"))).toBe(true);
   const [first = ""] = made;
-  const printed = await project.json(["show", first, "--prices", "prices.json"]);
-  expect(printed).toMatchObject({
-    run: { totals: { spent: { cost: expect.closeTo(costs.get(first) ?? 0, 9) as number } } },
-  });
+  const { run } = (await project.json(["show", first, "--prices", "prices.json"])) as { run: Shown };
+  expect(run.totals.spent.cost ?? 0).toBeCloseTo(costs.get(first)!, 9);
+  expect(run.spent.all.cost ?? 0).toBeCloseTo(below(first), 9);
   const all = [...costs.values()].reduce((sum, cost) => sum + cost, 0);
   for (const by of ["day", "model", "workflow", "label"] as const) {
     const spending = await app.spend({ by });

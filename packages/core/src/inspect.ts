@@ -62,7 +62,17 @@ export {
   type SearchTerms,
 } from "./inspect/search.ts";
 export { suggestSearch, type SearchSuggestions } from "./inspect/suggest.ts";
-export { childSums, type ChildSum, type ChildSumsOptions } from "./inspect/below.ts";
+export {
+  childSums,
+  runSpent,
+  spentTexts,
+  type ChildSum,
+  type ChildSumsOptions,
+  type RunSpent,
+  type Spent,
+  type SpentTexts,
+  type SpentTextsOptions,
+} from "./inspect/below.ts";
 export { derivedId, traceOf, traceOfSeed } from "./inspect/trace.ts";
 export { costText, countText, secondsText } from "./inspect/figures.ts";
 export { answerText, partsOfChunk } from "./inspect/answer.ts";

@@ -37,8 +37,8 @@ export const cancel: Command = {
   ],
   run: async (context) => {
     const { flags, term, answer, now, session } = context;
-    const { app } = await session();
-    const chosen = await chosenRuns(context, app);
+    const { app, prices } = await session();
+    const chosen = await chosenRuns(context, { app, prices });
     const open = chosen.filter(
       ({ status }) => status !== "completed" && status !== "failed" && status !== "cancelled",
     );
@@ -50,7 +50,11 @@ export const cancel: Command = {
     if (flags.on("dry-run")) {
       answer({
         json: { dryRun: true, runs: open.map(({ runId }) => runId) },
-        text: [...listing(open, term, now()), "", `Would cancel ${plural(open.length, "run")}.`],
+        text: [
+          ...listing(open, { term, now: now(), prices }),
+          "",
+          `Would cancel ${plural(open.length, "run")}.`,
+        ],
       });
       return exit.ok;
     }

@@ -4,6 +4,7 @@ import type { Command } from "../command.ts";
 import { copyAll } from "../copying.ts";
 import { CliError } from "../exit.ts";
 import { filterOptions } from "../options.ts";
+import { readPrices } from "../session.ts";
 import { filterOf, fits } from "../runs.ts";
 import { openStore, placeOf } from "../store.ts";
 
@@ -28,7 +29,8 @@ export const copy: Command = {
     } = context;
     const [from, to] = [placeOf(source, streams), placeOf(target, streams)];
     if (from.label === to.label) throw new CliError("Both storages are the same.");
-    const filter = filterOf(flags, context);
+    const prices = readPrices(flags.text("prices"), streams.cwd);
+    const filter = filterOf(flags, { ...context, prices });
     const reads = await openStore(from, streams);
     try {
       const writes = await openStore(to, { ...streams, create: true });

@@ -60,7 +60,7 @@ export const exportCommand: Command = {
     const { flags, term, streams, session, answer, json } = context;
     const opened = await session();
     if (flags.text("dataset") !== undefined) return toDataset(context, opened);
-    const heads = await chosenRuns(context, opened.app);
+    const heads = await chosenRuns(context, opened);
     const runs = heads.map(({ runId }) => runId);
     if (runs.length === 0)
       throw new CliError("No run fits this filter.", { exit: exit.notFound, code: "not-found" });
@@ -81,11 +81,12 @@ export const exportCommand: Command = {
 };
 
 /** Runs that were chosen, or those that are kept as examples. */
-async function toDataset(context: CommandContext, { app, storage }: Session): Promise<number> {
+async function toDataset(context: CommandContext, session: Session): Promise<number> {
+  const { app, storage } = session;
   const { flags, streams, args, term, json, answer } = context;
   const isChosen = args.length > 0 || !isEmpty(filterOf(flags, context));
   const folder = flags.text("dataset") ?? "";
-  const heads = isChosen ? await chosenRuns(context, app) : await examples(app);
+  const heads = isChosen ? await chosenRuns(context, session) : await examples(app);
   if (heads.length === 0)
     throw new CliError("No run is kept as an example. Name runs, or: durable score <run> example true", {
       exit: exit.notFound,
@@ -145,14 +146,14 @@ async function markdown(
   { app, prices }: Session,
   runId: string,
 ): Promise<string> {
-  const { view } = await lookAt(app, runId, { prices, now: now() });
+  const { view, sums } = await lookAt(app, runId, { prices, now: now(), withChildren: true });
   const lines: string[] = [];
   const stdout = { write: (line: string) => lines.push(line) };
   const term = new Terminal(
     { ...streams, stdout, env: { COLUMNS: "110", LANG: "C.UTF-8" } },
     { color: false },
   );
-  const options = { term, now: now(), prices };
+  const options = { term, now: now(), prices, sums };
   term.out(...header(view, options), "", ...waterfall(view, options), ...footer(view, options));
   // A fence longer than any in the text, because recorded text may contain one.
   const longest = Math.max(3, ...[...lines.join("").matchAll(/`+/g)].map(([ticks]) => ticks.length + 1));

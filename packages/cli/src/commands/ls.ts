@@ -6,8 +6,9 @@ import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
 import { filterOf, isEmpty, shortId, someRuns, type Filter } from "../runs.ts";
 import type { Session } from "../session.ts";
-import { listedFacts, plain } from "@durable/core/inspect";
-import { duration, inline, when, zoneName } from "../text/format.ts";
+import { listedFacts, plain, type Prices } from "@durable/core/inspect";
+import { duration, inline, money, when, zoneName } from "../text/format.ts";
+import { ownSpent } from "../text/spent.ts";
 import { statusText } from "../text/status.ts";
 import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -32,15 +33,20 @@ export const ls: Command = {
     const limit = Number(context.flags.text("limit") ?? 20);
     if (!Number.isInteger(limit) || limit < 1)
       throw new CliError("--limit takes a whole number of at least 1.");
-    const filter = filterOf(context.flags, context);
     const session = await openOrNull(context);
+    const filter = filterOf(context.flags, { ...context, prices: session?.prices });
     if (session === null) return empty(context, filter, null);
     const cursor = context.flags.text("cursor") ?? null;
     const { runs, next } = await someRuns(session.app, { filter, limit, cursor });
     if (runs.length === 0) return empty(context, filter, session.label);
     context.answer({
-      json: { store: session.label, runs: runs.map(headJson), more: next !== null, next },
-      text: listing(runs, context.term, context.now()),
+      json: {
+        store: session.label,
+        runs: runs.map((head) => headJson(head, session.prices)),
+        more: next !== null,
+        next,
+      },
+      text: listing(runs, { term: context.term, now: context.now(), prices: session.prices }),
       ...(next === null ? {} : { next: [`more: the same with --cursor ${next}`] }),
     });
     return exit.ok;
@@ -78,10 +84,11 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 }
 
 /** The head of a run for machines. */
-export function headJson(head: ListedRun): Readonly<Record<string, unknown>> {
+export function headJson(head: ListedRun, prices?: Prices): Readonly<Record<string, unknown>> {
   const { blocked, report } = head;
   return {
     ...listedFacts(head),
+    ...ownSpent(head, prices),
     ...(report === undefined ? {} : { report: plain(report) }),
     ...(blocked === undefined
       ? {}
@@ -90,7 +97,14 @@ export function headJson(head: ListedRun): Readonly<Record<string, unknown>> {
 }
 
 /** Heads as a table. */
-export function listing(heads: readonly ListedRun[], term: Terminal, now: number): string[] {
+export function listing(
+  heads: readonly ListedRun[],
+  {
+    term,
+    now,
+    prices,
+  }: { readonly term: Terminal; readonly now: number; readonly prices?: Prices | undefined },
+): string[] {
   const rows = heads.map((head) => [
     statusText(term, head.state),
     head.workflow || styled("dim", "(no workflow)"),
@@ -98,6 +112,7 @@ export function listing(heads: readonly ListedRun[], term: Terminal, now: number
     when(head.createdAt, now, term),
     tookOf(head, now),
     String(head.steps),
+    money(ownSpent(head, prices).cost || null),
     noteOf(head, term, now),
   ]);
   return table(
@@ -108,6 +123,7 @@ export function listing(heads: readonly ListedRun[], term: Terminal, now: number
       { title: `STARTED (${zoneName(now, term)})`, optional: true },
       { title: "TOOK", right: true, optional: true },
       { title: "STEPS", right: true, optional: true },
+      { title: "COST", right: true, optional: true },
       { title: "", least: 8, optional: true },
     ],
     rows,

@@ -28,8 +28,8 @@ export const replay: Command = {
   ],
   run: async (context) => {
     const { flags, term, answer, session } = context;
-    const { app } = await session("code");
-    const runs = await chosenRuns(context, app);
+    const { app, prices } = await session("code");
+    const runs = await chosenRuns(context, { app, prices });
     if (flags.on("inspect") && runs.length !== 1) throw new CliError("--inspect takes one run.");
     const chapter = flags.text("chapter");
     const found: Replayed[] = [];

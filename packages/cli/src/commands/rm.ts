@@ -15,11 +15,11 @@ export const rm: Command = {
   options: { ...filterOptions, "dry-run": { type: "boolean", help: "only say which runs" } },
   run: async (context) => {
     const { flags, term, answer, now, session, args } = context;
-    const { app } = await session();
-    const chosen = await chosenRuns(context, app);
+    const { app, prices } = await session();
+    const chosen = await chosenRuns(context, { app, prices });
     const runs = chosen.map(({ runId }) => runId);
     if (flags.on("dry-run")) {
-      const text = chosen.length === 0 ? [] : [...listing(chosen, term, now()), ""];
+      const text = chosen.length === 0 ? [] : [...listing(chosen, { term, now: now(), prices }), ""];
       answer({
         json: { dryRun: true, runs },
         text: [...text, `Would remove ${plural(runs.length, "run")}.`],

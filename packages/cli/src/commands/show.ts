@@ -9,6 +9,7 @@ import { lookAt, type Look } from "../look.ts";
 import { findRun, shortId } from "../runs.ts";
 import { styled, type Terminal } from "../terminal.ts";
 import { duration, errorLines, inline, money, plural, tokens, turnText, whenIn } from "../text/format.ts";
+import { spentJson, spentLine, type ChildSums } from "../text/spent.ts";
 import { scoredText } from "../text/score.ts";
 import { statusText } from "../text/status.ts";
 import { schemaText } from "../text/schema.ts";
@@ -37,6 +38,7 @@ export const show: Command = {
     const look = await lookAt(app, runId, {
       prices,
       now: now(),
+      withChildren: true,
       chapter: chapter === undefined ? undefined : Number(chapter),
     });
     const key = flags.text("step");
@@ -61,6 +63,7 @@ export const show: Command = {
         term,
         now: now(),
         prices,
+        sums: look.sums,
         past: look.past,
         state: look.state,
         all: flags.on("all"),
@@ -101,11 +104,12 @@ function reportLines({ outcome, tags, view }: Look, term: Terminal): string[] {
 }
 
 /** A run for machines. */
-export function runJson({ view, outcome, tags, state }: Look): Readonly<Record<string, unknown>> {
+export function runJson({ view, outcome, tags, state, sums }: Look): Readonly<Record<string, unknown>> {
   const waiting = outcome !== null && "waiting" in outcome ? outcome.waiting : [];
   return {
     run: {
       ...view,
+      ...spentJson(view, sums),
       state,
       waits: view.waits,
       waiting: waiting.map(({ key, name, note, schema, expiresAt, topic }) => ({
@@ -146,6 +150,8 @@ export interface ShowOptions {
   readonly term: Terminal;
   readonly now: number;
   readonly prices?: Prices | undefined;
+  /** What the children have used. */
+  readonly sums?: ChildSums | undefined;
   /** True for a chapter that ended when the next one began. */
   readonly past?: boolean | undefined;
   /** What the run does; the status of the view where that is all that is known. */
@@ -158,14 +164,12 @@ export function header(view: RunView, options: ShowOptions): string[] {
   const { totals, lineage } = view;
   const end = view.endedAt ?? (past ? view.updatedAt : now);
   const dot = styled("dim", ` ${term.glyph("·", "-")} `);
-  const spent = [money(totals.spent.cost), tokens(totals.spent) && `${tokens(totals.spent)} tokens`].filter(
-    Boolean,
-  );
+  const spent = spentLine(view, options);
   const facts = [
     `${duration(totals.busyMs)} of work in ${duration(end - view.startedAt)}`,
     plural(totals.settled, "step"),
     ...(totals.failedAttempts > 0 ? [plural(totals.failedAttempts, "failed attempt")] : []),
-    ...(spent.length > 0 ? [`spent ${spent.join(", ")}`] : []),
+    ...(spent === "" ? [] : [spent]),
   ];
   const lines = [
     `${styled("bold", view.workflow || "(no workflow)")}  ${shortId(view.runId)}  ${past ? statusText(term, "completed", "continued") : stateLine(view, options)}`,

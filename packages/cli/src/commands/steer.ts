@@ -127,8 +127,8 @@ async function changeWorkflow(
 
 async function onRuns(context: CommandContext, verb: Verb): Promise<number> {
   const { flags, term, answer, now, session } = context;
-  const { app } = await session();
-  const chosen = await chosenRuns(context, app);
+  const { app, prices } = await session();
+  const chosen = await chosenRuns(context, { app, prices });
   const fitting = chosen.filter(verb.fits);
   if (chosen.length > 0 && fitting.length === 0)
     throw new CliError(
@@ -138,7 +138,11 @@ async function onRuns(context: CommandContext, verb: Verb): Promise<number> {
   if (flags.on("dry-run")) {
     answer({
       json: { dryRun: true, runs: fitting.map(({ runId }) => runId) },
-      text: [...listing(fitting, term, now()), "", `Would ${verb.name} ${plural(fitting.length, "run")}.`],
+      text: [
+        ...listing(fitting, { term, now: now(), prices }),
+        "",
+        `Would ${verb.name} ${plural(fitting.length, "run")}.`,
+      ],
     });
     return exit.ok;
   }

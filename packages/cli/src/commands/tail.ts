@@ -6,6 +6,7 @@ import type { Entry } from "@durable/core/types";
 import { answerText, partsOfChunk, plain } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
+import type { Session } from "../session.ts";
 import { allRuns, findRun, shortId } from "../runs.ts";
 import { styled } from "../terminal.ts";
 import { inline, when, zoneName } from "../text/format.ts";
@@ -26,11 +27,11 @@ export const tail: Command = {
   more: ["With --json: one JSON document per line. Follows until the run has ended, or Ctrl-C."],
   run: async (context) => {
     const [reference] = context.args;
-    const { app } = await context.session();
+    const { app, prices } = await context.session();
     const { term, now } = context;
     if (!context.json) term.say(styled("dim", `Times in ${zoneName(now(), term)}.`));
     return reference === undefined
-      ? followAll(context, app)
+      ? followAll(context, { app, prices })
       : followOne(context, app, await findRun(app, reference));
   },
 };
@@ -60,7 +61,10 @@ function statusOf({ kind }: Entry): "completed" | "failed" | "cancelled" {
 }
 
 /** New and changed runs; first the newest ones as they are. */
-async function followAll(context: CommandContext, app: App): Promise<number> {
+async function followAll(
+  context: CommandContext,
+  { app, prices }: Pick<Session, "app" | "prices">,
+): Promise<number> {
   const { flags, streams, term } = context;
   const known = new Map<string, number>();
   for (let first = true; ; first = false) {
@@ -73,7 +77,7 @@ async function followAll(context: CommandContext, app: App): Promise<number> {
     }
     for (const head of fresh.toReversed()) {
       const text = `${styled("dim", when(head.updatedAt, context.now(), term))} ${statusText(term, head.state)} ${head.workflow} ${shortId(head.runId)}`;
-      write(context, { run: headJson(head) }, text);
+      write(context, { run: headJson(head, prices) }, text);
     }
     if (flags.on("no-follow") || streams.signal?.aborted === true) return exit.ok;
     await sleep(pollMs);

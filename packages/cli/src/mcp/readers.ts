@@ -11,6 +11,7 @@ import { CliError } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import { filterOfText, someRuns } from "../runs.ts";
 import type { Session } from "../session.ts";
+import { spentJson } from "../text/spent.ts";
 import { partSchema } from "./bounded.ts";
 import { errorsPage } from "../version.ts";
 import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, textLength, type Args } from "./kit.ts";
@@ -113,16 +114,21 @@ async function listRuns(session: Session, args: Args, now: number): Promise<Plai
   const { limit = 20 } = args as { readonly limit?: number };
   const filter = filterOfText(where, { now, prices: session.prices });
   const { runs, next } = await someRuns(session.app, { filter, limit, cursor: text(args, "cursor") ?? null });
-  return plain({ runs: runs.map(headJson), next });
+  return plain({ runs: runs.map((head) => headJson(head, session.prices)), next });
 }
 
 async function showRun(session: Session, args: Args, now: number): Promise<Plain> {
   const { app, prices } = session;
-  const { view, state } = await lookAt(app, await runOf(session, args), { prices, now });
+  const { view, state, sums } = await lookAt(app, await runOf(session, args), {
+    prices,
+    now,
+    withChildren: true,
+  });
   const rows = view.rows.slice(0, mostRows);
   return plain(
     {
       ...view,
+      ...spentJson(view, sums),
       state,
       rows: rows.map(shortRow),
       moreRows: view.rows.length - rows.length,

@@ -1,17 +1,20 @@
 /** The waterfall of a run: one line per row, with lanes for branches, a bar in time, and what it took and cost. */
 
-import { spendOf, type Prices } from "@durable/core/inspect";
+import { countText, spendOf, type Prices } from "@durable/core/inspect";
 import { allRows, type RowView, type RunView } from "@durable/core/inspect";
 import { styled, unstyled, type Terminal } from "../terminal.ts";
 import { axisLine, layAxis } from "./axis.ts";
 import { barOf } from "./bar.ts";
 import { duration, money, tokens, turnText, when } from "./format.ts";
+import type { ChildSums } from "./spent.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
 
 export interface WaterfallOptions {
   readonly term: Terminal;
   readonly now: number;
   readonly prices?: Prices | undefined;
+  /** What the children have used. */
+  readonly sums?: ChildSums | undefined;
   /** Shows every row; otherwise long runs are cut in the middle. */
   readonly all?: boolean | undefined;
   /** Folds idle gaps; true by default. */
@@ -31,9 +34,9 @@ interface Line {
 export function waterfall(view: RunView, options: WaterfallOptions): string[] {
   const rows = allRows(view);
   if (rows.length === 0) return [styled("dim", "  Nothing is recorded yet.")];
-  const { term, now, prices, all = false, fold = true } = options;
+  const { term, now, prices, sums = {}, all = false, fold = true } = options;
   const lines = lanes(rows, term, now);
-  const numbers = new Map(rows.map((row) => [row, numbersOf(row, { now, prices })]));
+  const numbers = new Map(rows.map((row) => [row, numbersOf(row, { now, prices, sums })]));
   const wanted = ([0, 1, 2] as const).map((i) =>
     Math.max(0, ...[...numbers.values()].map((cells) => widthOf(cells[i]))),
   );
@@ -88,7 +91,7 @@ function shorten(lines: readonly string[], runId: string): readonly string[] {
 
 function numbersOf(
   row: RowView,
-  { now, prices }: { now: number; prices: Prices | undefined },
+  { now, prices, sums }: { now: number; prices: Prices | undefined; sums: ChildSums },
 ): [string, string, string] {
   const spend = spendOf(row.usage, prices);
   const took = duration((row.endedAt ?? now) - row.startedAt);
@@ -96,6 +99,9 @@ function numbersOf(
   const isIdle = row.kind === "cleanup" && (row.status === "registered" || row.status === "closed");
   if (!hasTime || isIdle) return ["", "", ""];
   const open = row.kind === "sleep" && row.endedAt === null ? leftOf(row, now) : `${took}…`;
+  const child = row.child === undefined ? undefined : sums[row.child];
+  if (child !== undefined && row.fromJournal === false && child.tokens > 0)
+    return [row.endedAt === null ? open : took, countText(child.tokens), money(child.cost)];
   return [
     row.endedAt === null ? open : took,
     tokens(spend),

@@ -2,24 +2,14 @@
 
 import type { JSX } from "preact";
 import type { ChildSums, Row, RunPage } from "../../src/api.ts";
-import { cost, count, duration, plural } from "../lib/format.ts";
+import { cost, duration, plural } from "../lib/format.ts";
+import { spentFigures } from "../lib/spent.ts";
 import { timeOf } from "./run-head.tsx";
 
 export function Stats({ run, sums }: { readonly run: RunPage; readonly sums: ChildSums }): JSX.Element {
   const { totals, startedAt, endedAt } = run;
-  const { spent, reused } = totals;
-  const children = Object.values(sums);
-  const below = children.reduce((sum, { tokens }) => sum + tokens, 0);
-  const price = sumOf(children.map((child) => child.cost));
-  const isMore = children.some(({ more }) => more) ? " at least" : "";
-  const struck = sumOf(run.rows.flatMap((row) => (row.struck === undefined ? [] : [row.cost ?? 0])));
-  const tokens = spent.inputTokens + spent.outputTokens;
+  const { reused } = totals;
   const saved = [cost(reused.cost), totals.reusedMs > 0 ? duration(totals.reusedMs) : ""].filter(Boolean);
-  const notes = [
-    (price ?? 0) > 0 ? `${cost(price)}${isMore} in ${plural(children.length, "child", "children")}` : "",
-    (struck ?? 0) > 0 ? `${cost(struck)} before the retry` : "",
-  ].filter(Boolean);
-  const all = spent.cost === null || price === null ? spent.cost : spent.cost + price;
   return (
     <div class="sums">
       <dl class="stats">
@@ -33,14 +23,9 @@ export function Stats({ run, sums }: { readonly run: RunPage; readonly sums: Chi
           value={String(totals.settled)}
           note={totals.failedAttempts > 0 ? plural(totals.failedAttempts, "failed attempt") : ""}
         />
-        {tokens + below > 0 && (
-          <Stat
-            name="Tokens"
-            value={count(tokens + below)}
-            note={`${count(spent.inputTokens)} in, ${count(spent.outputTokens)} out${below > 0 ? `, ${count(below)} in children` : ""}`}
-          />
-        )}
-        {cost(all) !== "" && <Stat name="Spent" value={cost(all)} note={notes.join(", ")} />}
+        {spentFigures(run, sums).map((figure) => (
+          <Stat key={figure.name} {...figure} />
+        ))}
         {totals.fromJournal > 0 && saved.length > 0 && (
           <Stat
             name="Saved by the journal"
@@ -54,10 +39,6 @@ export function Stats({ run, sums }: { readonly run: RunPage; readonly sums: Chi
       <Money run={run} sums={sums} />
     </div>
   );
-}
-
-function sumOf(costs: readonly (number | null)[]): number | null {
-  return costs.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0);
 }
 
 function Stat({ name, value, note }: { name: string; value: string; note: string }): JSX.Element {
