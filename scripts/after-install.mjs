@@ -1,9 +1,10 @@
 // Runs after `npm install`, in plain JavaScript, because the Node that runs it may be old.
 // Removes what no script here reads (Node's C headers, source maps of packages: 100 MB), and says which Node
-// the scripts use, in one line instead of one warning for each package.
+// the scripts use, in one line instead of one warning for each package. And links the command `durable` of this checkout.
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { linkDurable } from "./link-durable.mjs";
 import { isTooOld, neededNode } from "./node-version.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -31,6 +32,8 @@ for (const folder of [
 ]) {
   if (existsSync(folder)) removeMaps(folder);
 }
+
+linkDurable(modules);
 
 const [, machine = process.versions.node] =
   /\bnode\/v(\S+)/.exec(process.env.npm_config_user_agent ?? "") ?? [];
