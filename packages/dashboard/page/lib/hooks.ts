@@ -3,6 +3,7 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { messageOf } from "./state.ts";
+import { type Throttle, throttled } from "./throttle.ts";
 
 export interface Loaded<T> {
   readonly value: T | null;
@@ -36,27 +37,15 @@ export function useLoad<T>(
 
 /** Calls `act` at most once per `ms`, and again after the last call. */
 export function useThrottle(act: () => unknown, ms: number): () => void {
-  const state = useRef<{
-    timer: ReturnType<typeof setTimeout> | undefined;
-    last: number;
-    act: () => unknown;
-  }>({
-    timer: undefined,
-    last: 0,
-    act,
-  });
-  state.current.act = act;
-  useEffect(() => () => clearTimeout(state.current.timer), []);
-  return () => {
-    const { current } = state;
-    if (current.timer !== undefined) return;
-    const wait = Math.max(0, current.last + ms - Date.now());
-    current.timer = setTimeout(() => {
-      current.timer = undefined;
-      current.last = Date.now();
-      current.act();
-    }, wait);
-  };
+  const latest = useRef({ act, ms });
+  latest.current = { act, ms };
+  const throttle = useRef<Throttle | null>(null);
+  throttle.current ??= throttled(
+    () => latest.current.act(),
+    () => latest.current.ms,
+  );
+  useEffect(() => () => throttle.current?.stop(), []);
+  return throttle.current.call;
 }
 
 /** Keys of a view. They are ignored while the user types or a dialog is open. */

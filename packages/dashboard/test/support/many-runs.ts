@@ -153,8 +153,8 @@ export async function answered(
   const [ms, states]: [number[], string[]] = [[], []];
   for (const n of numbers) {
     const outcome = await other.get(`order-${n}`).outcome();
-    await other.resume("waiting" in outcome ? outcome.waiting[0]!.token : "", true);
     const began = performance.now();
+    await other.resume("waiting" in outcome ? outcome.waiting[0]!.token : "", true);
     const state = async (): Promise<string> =>
       (await site.get<RunList>(`runs?ids=order-${n}`)).runs[0]?.state ?? "gone";
     for (let now = "waiting"; now === "waiting"; now = await state())
