@@ -7,7 +7,7 @@
  * --storage   as for soak:fleet
  * Prints statements, rows, bytes and milliseconds for a hundredth of the runs and for all of them, and how soon an open list shows a
  * change of the oldest runs. Fails when a list or a tick asks more than three statements more, when a change is not seen, or when
- * an open list shows it later than two seconds after somebody began to answer.
+ * an open list shows it more than two seconds after the answer was sent.
  */
 import { parseArgs } from "node:util";
 import { Site } from "../packages/dashboard/test/support/ask.ts";
