@@ -41,7 +41,7 @@ test("after an install, npx durable reads in the folder of the workspace what th
     linkDurable: typeof linkDurable;
   };
   link(join(place, "node_modules"));
-  const { DURABLE_DIR: _, DURABLE_URL: __, ...env } = { ...process.env, NO_COLOR: "1" };
+  const { DURABLE_DIR: _, DURABLE_URL: __, ...env }: NodeJS.ProcessEnv = { ...process.env, NO_COLOR: "1" };
   const cli = (...args: string[]) => {
     const command = join(place, "node_modules", ".bin", "durable");
     return run(process.execPath, [command, ...args], { cwd: place, env });

@@ -14,9 +14,9 @@ import { plural } from "./text/format.ts";
 /** The runs of the arguments, or those of the filter. A filter that chooses everything is refused. */
 export async function chosenRuns(
   { args, flags, term, now }: CommandContext,
-  { app, prices }: Pick<Session, "app" | "prices">,
+  { app, prices, encrypted }: Pick<Session, "app" | "prices" | "encrypted">,
 ): Promise<ListedRun[]> {
-  const filter = filterOf(flags, { now, term, prices });
+  const filter = filterOf(flags, { now, term, prices, encrypted });
   if (args.length > 0 && !isEmpty(filter)) throw new CliError("Name runs or give a filter, not both.");
   if (args.length > 0) {
     const ids = await Promise.all(args.map((reference) => findRun(app, reference)));

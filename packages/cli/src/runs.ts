@@ -88,7 +88,12 @@ const fields = ["status", "workflow", "parent", "label", "version", "q", "since"
 /** The filter that options describe. A field of --where counts where the option of that name is missing. */
 export function filterOf(
   flags: Flags,
-  { now, term: { zone }, prices }: Pick<CommandContext, "now" | "term"> & Pick<SearchContext, "prices">,
+  {
+    now,
+    term: { zone },
+    prices,
+    encrypted,
+  }: Pick<CommandContext, "now" | "term"> & Pick<SearchContext, "prices" | "encrypted">,
 ): Filter {
   const { terms: where, problems } = readSearch(flags.text("where") ?? "");
   const given = fields.flatMap((name): [string, string][] => {
@@ -101,7 +106,7 @@ export function filterOf(
   const tag = [...(where.tag === undefined ? [] : [where.tag]), ...tags].join(",");
   const waiting = flags.on("waiting") ? { waiting: "yes" } : {};
   const terms = { ...where, ...Object.fromEntries(given), ...waiting, ...(tag === "" ? {} : { tag }) };
-  const search = runSearch(terms, { now: now(), utc: zone === "UTC", prices });
+  const search = runSearch(terms, { now: now(), utc: zone === "UTC", prices, encrypted });
   const [problem] = [...problems, ...search.problems];
   if (problem !== undefined) throw new CliError(problem);
   const age = flags.text("before");

@@ -12,7 +12,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { App, Storage } from "@durable/core";
 import type { Prices } from "@durable/core/inspect";
-import { handOver, storageOf } from "@durable/core/inspect";
+import { handOver, isEncrypted, storageOf } from "@durable/core/inspect";
 import { appFile, appOf, loadApp } from "./app-file.ts";
 import { awaitedStorage } from "./awaited.ts";
 import { CliError } from "./exit.ts";
@@ -38,6 +38,8 @@ export interface Session {
   /** The file of the app; `null` when only journals are read. */
   readonly appFile: string | null;
   readonly prices: Prices | undefined;
+  /** Of the values of the app: a search for words leaves them out. */
+  readonly encrypted: boolean;
   close(): Promise<void>;
 }
 
@@ -110,6 +112,7 @@ async function withApp(
     label: place?.label ?? file,
     appFile: file,
     prices: reading.prices ?? loaded.prices,
+    encrypted: isEncrypted(app),
     close: () => closed(app, storage),
   };
 }
@@ -137,6 +140,7 @@ async function journalsAlone(
     label: place.label,
     appFile: null,
     prices,
+    encrypted: false,
     close: () => closed(app, storage),
   };
 }

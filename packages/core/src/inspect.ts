@@ -149,6 +149,11 @@ export interface ReplayOptions {
   readonly onStart?: (() => void) | undefined;
 }
 
+/** True when the app encrypts values: a search for words then leaves out errors and questions. */
+export function isEncrypted(app: App): boolean {
+  return (hostOf(app).options.encryption ?? null) !== null;
+}
+
 /** Runs the present code over the journal of a run, as far as it goes. Nothing is written, and no work runs. */
 export async function replayRun(app: App, runId: string, options: ReplayOptions = {}): Promise<Replayed> {
   assertOptions(options, "chapter onStart", "replayRun");

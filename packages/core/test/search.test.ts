@@ -74,6 +74,16 @@ describe("a search", () => {
     expect(search(text)).toBe(fits);
   });
 
+  test("with encryption, words are searched in ids, names, labels and tags, and in no value", () => {
+    const asks = run({ waits: { count: 1, expiresAt: null, question: "Refund Lisbon?" } });
+    const finds = (text: string, encrypted: boolean): boolean =>
+      runSearch(readSearch(text).terms, { now, encrypted }).fits(asks);
+    for (const text of ["requests", "lisbon", "429"])
+      expect([finds(text, false), finds(text, true)], text).toEqual([true, false]);
+    for (const text of ["order-42", "try", "customer=42", "red", "error:429"])
+      expect(finds(text, true), text).toBe(true);
+  });
+
   test("finds an open wait, whatever else the run does, and asks a storage that finds for it", () => {
     const asks = run({ status: "running", state: "running", waits: { count: 1, expiresAt: null } });
     expect(

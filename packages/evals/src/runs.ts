@@ -1,7 +1,7 @@
 /** Which recorded runs an eval asks again, and how all that an eval made is removed. */
 
 import { DurableError, type App, type ListPage, type ListedRun, type RunQuery } from "@durable/core";
-import { readSearch, runSearch } from "@durable/core/inspect";
+import { isEncrypted, readSearch, runSearch } from "@durable/core/inspect";
 import { casesIn } from "./dataset.ts";
 import type { Case, EvalOptions, RunsBySearch } from "./options.ts";
 
@@ -23,7 +23,7 @@ export async function casesOf(app: App, runs: EvalOptions["runs"]): Promise<Case
 /** What the storage finds by its indexes, and of that what fits. */
 function searched(app: App, { search, limit }: RunsBySearch): Promise<Case[]> {
   const { terms, problems } = readSearch(search);
-  const asked = runSearch(terms, { now: app.world.now(), utc: true });
+  const asked = runSearch(terms, { now: app.world.now(), utc: true, encrypted: isEncrypted(app) });
   const wrong = [...problems, ...asked.problems];
   if (wrong.length > 0)
     throw new DurableError("invalid-options", `evaluate got a search that fits nothing: ${wrong.join(" ")}`);

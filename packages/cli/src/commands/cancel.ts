@@ -37,8 +37,9 @@ export const cancel: Command = {
   ],
   run: async (context) => {
     const { flags, term, answer, now, session } = context;
-    const { app, prices } = await session();
-    const chosen = await chosenRuns(context, { app, prices });
+    const opened = await session();
+    const { app, prices } = opened;
+    const chosen = await chosenRuns(context, opened);
     const open = chosen.filter(
       ({ status }) => status !== "completed" && status !== "failed" && status !== "cancelled",
     );

@@ -34,7 +34,11 @@ export const ls: Command = {
     if (!Number.isInteger(limit) || limit < 1)
       throw new CliError("--limit takes a whole number of at least 1.");
     const session = await openOrNull(context);
-    const filter = filterOf(context.flags, { ...context, prices: session?.prices });
+    const filter = filterOf(context.flags, {
+      ...context,
+      prices: session?.prices,
+      encrypted: session?.encrypted,
+    });
     if (session === null) return empty(context, filter, null);
     const cursor = context.flags.text("cursor") ?? null;
     const { runs, next } = await someRuns(session.app, { filter, limit, cursor });

@@ -28,8 +28,9 @@ export const replay: Command = {
   ],
   run: async (context) => {
     const { flags, term, answer, session } = context;
-    const { app, prices } = await session("code");
-    const runs = await chosenRuns(context, { app, prices });
+    const opened = await session("code");
+    const { app } = opened;
+    const runs = await chosenRuns(context, opened);
     if (flags.on("inspect") && runs.length !== 1) throw new CliError("--inspect takes one run.");
     const chapter = flags.text("chapter");
     const found: Replayed[] = [];

@@ -15,8 +15,9 @@ export const rm: Command = {
   options: { ...filterOptions, "dry-run": { type: "boolean", help: "only say which runs" } },
   run: async (context) => {
     const { flags, term, answer, now, session, args } = context;
-    const { app, prices } = await session();
-    const chosen = await chosenRuns(context, { app, prices });
+    const opened = await session();
+    const { app, prices } = opened;
+    const chosen = await chosenRuns(context, opened);
     const runs = chosen.map(({ runId }) => runId);
     if (flags.on("dry-run")) {
       const text = chosen.length === 0 ? [] : [...listing(chosen, { term, now: now(), prices }), ""];

@@ -127,8 +127,9 @@ async function changeWorkflow(
 
 async function onRuns(context: CommandContext, verb: Verb): Promise<number> {
   const { flags, term, answer, now, session } = context;
-  const { app, prices } = await session();
-  const chosen = await chosenRuns(context, { app, prices });
+  const opened = await session();
+  const { app, prices } = opened;
+  const chosen = await chosenRuns(context, opened);
   const fitting = chosen.filter(verb.fits);
   if (chosen.length > 0 && fitting.length === 0)
     throw new CliError(

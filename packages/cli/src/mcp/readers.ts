@@ -112,7 +112,7 @@ async function listRuns(session: Session, args: Args, now: number): Promise<Plai
     ),
   ].join(" ");
   const { limit = 20 } = args as { readonly limit?: number };
-  const filter = filterOfText(where, { now, prices: session.prices });
+  const filter = filterOfText(where, { now, prices: session.prices, encrypted: session.encrypted });
   const { runs, next } = await someRuns(session.app, { filter, limit, cursor: text(args, "cursor") ?? null });
   return plain({ runs: runs.map((head) => headJson(head, session.prices)), next });
 }

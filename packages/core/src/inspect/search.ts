@@ -5,6 +5,7 @@
  * search.2. `query` is what a storage finds by its indexes. `fits` judges all terms, so it also holds on a storage that finds
  *     nothing.
  * search.3. Values of a field are alternatives, separated by commas; tags and words must all be there.
+ * search.4. With encryption, words find no values: messages of errors and questions are left out, also for a reader with the key.
  */
 
 import type { ListQuery, RunHead, RunStatus } from "../ports/storage.ts";
@@ -133,6 +134,8 @@ export interface SearchContext {
   readonly finds?: boolean | undefined;
   /** Days begin in UTC; otherwise in the zone of this process. */
   readonly utc?: boolean | undefined;
+  /** True where values are encrypted: words are then searched in ids, names, labels and tags alone, as `isEncrypted` tells. */
+  readonly encrypted?: boolean | undefined;
 }
 
 /** What a storage finds by its indexes, and whether a run of that fits all terms. */
@@ -188,7 +191,8 @@ export function runSearch(terms: SearchTerms, context: SearchContext): RunSearch
       cost.every((fits) => fits(costIn(head, context.prices))) &&
       scores.every(({ name, fits }) => fits(head.scores?.[name])) &&
       words.every(
-        (word, i) => traces[i] === head.locator || textsOf(head).some((text) => lower(text).includes(word)),
+        (word, i) =>
+          traces[i] === head.locator || textsOf(head, context).some((text) => lower(text).includes(word)),
       ),
   };
 }
@@ -335,7 +339,8 @@ function errorText({ error, blocked }: RunHead): string {
   return [error?.code, error?.key, error?.message, blocked?.code, blocked?.message].filter(Boolean).join(" ");
 }
 
-function textsOf(head: RunHead): string[] {
+function textsOf(head: RunHead, { encrypted = false }: SearchContext): string[] {
   const tags = Object.entries(head.tags ?? {}).map(([name, value]) => `${name}=${value}`);
-  return [head.runId, head.workflow, head.label ?? "", ...tags, errorText(head), head.waits?.question ?? ""];
+  const values = encrypted ? [] : [errorText(head), head.waits?.question ?? ""];
+  return [head.runId, head.workflow, head.label ?? "", ...tags, ...values];
 }

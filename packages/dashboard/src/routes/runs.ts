@@ -9,6 +9,7 @@ import type { ListedRun, ListPage, RunStatus } from "@durable/core";
 import {
   costIn,
   type Doing,
+  isEncrypted,
   listedOfTrace,
   listedRuns,
   type RunSearch,
@@ -56,7 +57,12 @@ export async function suggest(service: Service, { request, url }: Call): Promise
 async function searchIn({ app, prices }: Service, url: URL): Promise<RunSearch> {
   const terms = Object.fromEntries([...url.searchParams].filter(([, value]) => value !== ""));
   const { finds = false } = await storageOf(app);
-  const search = runSearch(terms, { now: app.world.now(), prices, finds });
+  const search = runSearch(terms, {
+    now: app.world.now(),
+    prices,
+    finds,
+    encrypted: isEncrypted(app),
+  });
   if (search.problems.length > 0) throw new HttpError("invalid-query", search.problems.join(" "));
   return search;
 }

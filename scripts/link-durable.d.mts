@@ -1,0 +1,1 @@
+export function linkDurable(modules: string, platform?: string): void;
