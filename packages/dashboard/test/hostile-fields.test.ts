@@ -1,15 +1,17 @@
 /**
  * 500 hostile texts, each with a mark of direction, in the fields that lists, sums and screens beside a run show: reasons, reports,
- * questions, failures, tags, labels, words under way, names of schedules, quotas, slots, workers, models and steps, suggestions and
- * the palette. The policy of the page is off, so that only the care with which it shows text is left.
+ * questions, failures, tags, labels, words under way, names of schedules, quotas, slots, workers, models and steps, suggestions,
+ * the palette, notes of scores, examples and reports of evals. The policy of the page is off, so that only the care with which it shows text is left.
  */
 
 import { createApp, createWorker, durable, MemoryStorage, type App } from "@durable/core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { underWay } from "@durable/core/inspect";
+import { exampleNote, exampleScore, underWay } from "@durable/core/inspect";
+import { runEval } from "@durable/core/storage";
 import { serveDashboard } from "../src/node/index.ts";
 import { openBrowser, skipReason } from "./support/chromium.ts";
+import { report } from "./support/eval-reports.ts";
 import { secret } from "./support/journals.ts";
 import * as texts from "./support/payloads.ts";
 import { soon, Visitor } from "./support/visitor.ts";
@@ -94,6 +96,9 @@ async function troubled(some: readonly number[]): Promise<Made> {
     await app.start(name("talks", i), null, { id: `t${i}` });
     await app.start(name("talks", i), null, { id: `t${i}-next` });
     await app.run(name("asks", i), null, { id: `a${i}`, tags });
+    await app.get(`a${i}`).score("helpful", 0, text("scored", i));
+    const example = { label: text("example", i), expected: text("expected", i) };
+    await app.get(`a${i}`).score(exampleScore, 1, exampleNote(example));
     await app.run(name("fails", i), null, { id: `f${i}`, tags });
     await app.run(name("changes", i), null, { id: `b${i}` });
     await app.run(name("idle", i), null, { id: `p${i}` });
@@ -108,6 +113,7 @@ async function troubled(some: readonly number[]): Promise<Made> {
     });
     await app.schedule(`daily-${i}`, idles.get(i)!, daily);
   }
+  await keepReports(app, some);
   const changed = createApp({ ...options, workflows: some.map((i) => changes(i, name("other", i))) });
   for (const i of some) await changed.advance(`b${i}`);
   const workers = some.map((i) =>
@@ -124,11 +130,65 @@ async function troubled(some: readonly number[]): Promise<Made> {
   };
 }
 
+/** A report of an eval for each of these texts, in which each field has it. */
+async function keepReports(app: App, some: readonly number[]): Promise<void> {
+  for (const i of some) {
+    const best = { name: text("best", i), change: 0.5, worse: 1 };
+    const kept = durable("eval-report", (ctx) => {
+      ctx.report({ runs: 1, passed: false, paid: 1, best });
+      return Promise.resolve();
+    });
+    const [base, other] = report.variants.map((variant, n) => ({
+      ...variant,
+      name: text(n === 0 ? "base" : "variant", i),
+      scores: { [text("key", i)]: variant.scores.refund },
+    }));
+    const one = {
+      runId: `a${i}`,
+      forkId: `k${i}`,
+      label: text("case", i),
+      scored: [{ name: text("given", i), value: 0, note: text("givenNote", i) }],
+      variant: text("variant", i),
+      verdict: "worse",
+      before: { [text("key", i)]: 1 },
+      after: { [text("key", i)]: 0 },
+      beforeText: text("before", i),
+      afterText: text("after", i),
+      reason: null,
+    };
+    const data = {
+      ...report,
+      name: text("evalName", i),
+      scores: [text("key", i)],
+      variants: [base, other],
+      cases: [one, { ...one, forkId: "none", label: null, reason: text("reason", i) }],
+      providerTools: [text("tool", i)],
+      checks: [{ text: text("check", i), passed: false }],
+    };
+    await runEval(app, kept.definition, data, { id: `e${i}`, eval: name("eval", i) });
+  }
+}
+
+/** What a report of an eval shows. */
+const ofReport = [
+  "base",
+  "variant",
+  "key",
+  "case",
+  "given",
+  "givenNote",
+  "before",
+  "after",
+  "reason",
+  "check",
+];
+
 /** Each screen, and the fields that it shows. */
 const screens: readonly (readonly [string, readonly string[]])[] = [
   ["/", ["asks", "failure", "question", "words", "tag", "label", "fails"]],
   ["/inbox", ["question"]],
   ["/cost", ["model", "by", "tag", "fails"]],
+  ["/evals", ["eval", "best"]],
   ["/operate", ["idle"]],
   ["/operate?tab=workers", ["worker", "words", "says", "stopped", "talks"]],
   ["/operate?tab=limits", ["quota", "slot"]],
@@ -172,6 +232,8 @@ describe.skipIf(skipReason !== null)("hostile text beside runs", () => {
         await check("a paused run", ["paused"], [i]);
         await within(one, `/runs/a${i}`);
         await check("a run that asks", ["report", "question"], [i]);
+        await within(one, `/evals/e${i}`);
+        await check("a report of an eval", ofReport, [i]);
       }
       expect(await one.page.evaluate("window.__hits")).toBe(0);
       expect(new URL(one.page.url()).origin).toBe(site.origin);

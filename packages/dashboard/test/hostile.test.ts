@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createApp, durable, MemoryStorage, type StepInfo } from "@durable/core";
+import { type App, createApp, durable, MemoryStorage, type StepInfo, type Workflow } from "@durable/core";
 import type { KeepsPrompt, PromptRecord } from "@durable/core/storage";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -17,14 +17,16 @@ import { secret } from "./support/journals.ts";
 import * as texts from "./support/payloads.ts";
 import { soon, Visitor } from "./support/visitor.ts";
 
-// A sample here, more of them in `npm run test:full`.
+// A sample here, a fifth in `npm run test:full`; `PAYLOADS=all` takes all, a fifth after the other.
 const isFull = inject("full");
-const sample = (all: readonly string[]): readonly string[] =>
-  all.filter((_, i) => i % (isFull ? 5 : 40) === 0);
-const payloads = sample(texts.payloads);
-const names = sample(texts.names);
+const part = isFull ? 5 : 40;
+const parts = isFull && process.env["PAYLOADS"] === "all" ? [0, 1, 2, 3, 4] : [0];
+const sample = (all: readonly string[], from: number): readonly string[] =>
+  all.filter((_, i) => i % part === from);
 
-const storage = new MemoryStorage();
+let payloads: readonly string[] = [];
+let names: readonly string[] = [];
+
 const folder = mkdtempSync(join(tmpdir(), "dashboard-hostile-"));
 let browser: Browser;
 let site: DashboardServer;
@@ -40,9 +42,7 @@ const schema = {
         type: "object",
         title: payloads[0],
         properties: Object.fromEntries(
-          payloads
-            .slice(0, 40)
-            .map((text) => [text, { type: "string", description: text, default: text, enum: [text] }]),
+          payloads.map((text) => [text, { type: "string", description: text, default: text, enum: [text] }]),
         ),
       }),
     },
@@ -78,41 +78,47 @@ function promptOf(turn: number): PromptRecord {
   };
 }
 
-const hostile = durable(names[0]!, async (ctx) => {
-  for (const name of names) await ctx.step(name, () => payloads[0]);
-  await ctx.step("all", () => payloads);
-  await ctx.step("keys", () => Object.fromEntries(payloads.map((text) => [text, text])));
-  await ctx.step("chat", () => ({
-    messages: payloads.map((text) => ({
-      role: text,
-      content: [
-        { type: "text", text },
-        { type: "tool-call", toolName: text, input: text },
-      ],
-    })),
-  }));
-  await ctx.stream("stream", async function* () {
-    for (const text of payloads) yield { type: "text-delta", id: "1", delta: text };
-  });
-  for (const [i, key] of ["prompt", "again"].entries())
-    await ctx.step(key, (info) => {
-      (info as StepInfo & KeepsPrompt).keepPrompt(() => promptOf(i));
-      return payloads[0];
+const hostile = (): Workflow<unknown, unknown> =>
+  durable(names[0]!, async (ctx) => {
+    for (const name of names) await ctx.step(name, () => payloads[0]);
+    await ctx.step("all", () => payloads);
+    await ctx.step("keys", () => Object.fromEntries(payloads.map((text) => [text, text])));
+    await ctx.step("chat", () => ({
+      messages: payloads.map((text) => ({
+        role: text,
+        content: [
+          { type: "text", text },
+          { type: "tool-call", toolName: text, input: text },
+        ],
+      })),
+    }));
+    await ctx.stream("stream", async function* () {
+      for (const text of payloads) yield { type: "text-delta", id: "1", delta: text };
     });
-  await ctx.suspend("wait", { schema, note: { question: payloads[1], all: payloads } });
-  await ctx.step(
-    "fails",
-    () => {
-      throw new Hostile(payloads.slice(0, 60).join("\n"));
-    },
-    { retry: { attempts: 2, delay: 0 } },
-  );
-});
+    for (const [i, key] of ["prompt", "again"].entries())
+      await ctx.step(key, (info) => {
+        (info as StepInfo & KeepsPrompt).keepPrompt(() => promptOf(i));
+        return payloads[0];
+      });
+    await ctx.suspend("wait", { schema, note: { question: payloads[1], all: payloads } });
+    await ctx.step(
+      "fails",
+      () => {
+        throw new Hostile(payloads.join("\n"));
+      },
+      { retry: { attempts: 2, delay: 0 } },
+    );
+  });
 
-const app = createApp({ storage, secret, workflows: [hostile], record: { prompts: true } });
+let app: App;
 
-describe.skipIf(skipReason !== null)("hostile text", () => {
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.skipIf(skipReason !== null).each(parts)("hostile text, part %i", (from) => {
   beforeAll(async () => {
+    [payloads, names] = [sample(texts.payloads, from), sample(texts.names, from)];
+    const options = { storage: new MemoryStorage(), secret, record: { prompts: true }, bind: false };
+    app = createApp({ ...options, workflows: [hostile()] });
     browser = await openBrowser();
     const run = await app.start(names[0]!, payloads, { id: "h1" });
     await run.result().catch(() => {});
@@ -128,10 +134,10 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
   afterAll(async () => {
     await browser?.close();
     await site?.close();
-    rmSync(folder, { recursive: true, force: true });
+    await app.close();
   });
 
-  const views = [
+  const views = (): string[] => [
     "/",
     `/?text=${encodeURIComponent(payloads[1]!)}`,
     `/?workflow=${encodeURIComponent(payloads[2]!)}&status=failed`,
@@ -152,36 +158,33 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
     "/runs/h1?step=again&panel=prompt",
   ];
 
-  test.runIf(inject("full"))(
-    `${payloads.length} texts: none runs, none is markup, nothing leaves`,
-    async () => {
-      expect(new Set(texts.payloads).size).toBe(500);
-      const one = await Visitor.open(browser, site.url, { bypassCSP: true });
-      // The page has its session.
-      await one.says("__hit");
-      await one.context.addInitScript("window.__hits = 0; window.__hit = () => (window.__hits += 1);");
-      one.page.on("dialog", (dialog) => {
-        one.errors.push(`dialog ${dialog.message()}`);
-        void dialog.dismiss();
-      });
-      // Every view in `npm run test:full`, and every third one here: a list, the inbox, values, a form, an error, a diff.
-      for (const view of views.filter((_, i) => isFull || i % 3 === 0)) {
-        await one.go(view);
-        await one.settled();
-        await openAll(one);
-        // What the view is about is there, as text.
-        if (!view.startsWith("/?"))
-          await expect
-            .poll(() => one.page.locator("#app").textContent(), { ...soon, message: view })
-            .toContain("__hit");
-        expect(await strangers(one), view).toEqual([]);
-        expect(await one.page.evaluate("window.__hits"), view).toBe(0);
-        expect(new URL(one.page.url()).origin, view).toBe(site.origin);
-      }
-      one.errors.splice(0, one.errors.length, ...one.errors.filter((text) => !/status of 40[04]/.test(text)));
-      await one.close();
-    },
-  );
+  test.runIf(inject("full"))("none runs, none is markup, nothing leaves", async () => {
+    expect(new Set(texts.payloads).size).toBe(500);
+    const one = await Visitor.open(browser, site.url, { bypassCSP: true });
+    // The page has its session.
+    await one.says("__hit");
+    await one.context.addInitScript("window.__hits = 0; window.__hit = () => (window.__hits += 1);");
+    one.page.on("dialog", (dialog) => {
+      one.errors.push(`dialog ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    // Every view in `npm run test:full`, and every third one here: a list, the inbox, values, a form, an error, a diff.
+    for (const view of views().filter((_, i) => isFull || i % 3 === 0)) {
+      await one.go(view);
+      await one.settled();
+      await openAll(one);
+      // What the view is about is there, as text.
+      if (!view.startsWith("/?"))
+        await expect
+          .poll(() => one.page.locator("#app").textContent(), { ...soon, message: view })
+          .toContain("__hit");
+      expect(await strangers(one), view).toEqual([]);
+      expect(await one.page.evaluate("window.__hits"), view).toBe(0);
+      expect(new URL(one.page.url()).origin, view).toBe(site.origin);
+    }
+    one.errors.splice(0, one.errors.length, ...one.errors.filter((text) => !/status of 40[04]/.test(text)));
+    await one.close();
+  });
 
   test("and none in an exported file", async () => {
     for (const runId of isFull ? ["h1", "failed"] : ["failed"]) {
