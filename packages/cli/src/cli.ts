@@ -5,6 +5,7 @@ import { handOver, plain } from "@durable/core/inspect";
 import { Flags, type Answer, type Command, type CommandContext, type OptionSpecs } from "./command.ts";
 import { commands, type CommandName } from "./commands/index.ts";
 import { CliError, exit, exitOfCode } from "./exit.ts";
+import { isoTimes } from "./iso-times.ts";
 import { helpOf, overview } from "./help.ts";
 import { globalOptions } from "./options.ts";
 import { openSession, type Session } from "./session.ts";
@@ -104,7 +105,7 @@ async function runCommand(
 }
 
 function write({ json: document, text, next = [] }: Answer, term: Terminal, json: boolean): void {
-  if (json) return term.raw(`${JSON.stringify(plain({ v: 1, ...document }), null, 2)}\n`);
+  if (json) return term.raw(`${JSON.stringify(isoTimes(plain({ v: 1, ...document })), null, 2)}\n`);
   term.out(...text);
   if (next.length > 0) term.say("", ...next.map((line) => styled("dim", `  ${line}`)));
 }

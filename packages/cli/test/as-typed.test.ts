@@ -1,6 +1,7 @@
 /** What the command line says is so, and what it says to type works. */
 
 import { createApp, createWorker, durable, type App, type Context } from "@durable/core";
+import { viewRun } from "@durable/core/inspect";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +11,11 @@ import {
   count as pageCount,
   duration as pageDuration,
 } from "../../dashboard/page/lib/format.ts";
+import { createChatHandler } from "../../ai-sdk/src/chat/index.ts";
+import { createAnswer } from "../../../examples/chat/src/answer.ts";
+import type { Outbox } from "../../../examples/chat/src/outbox.ts";
+import { scriptOf } from "../../../examples/chat/src/script.ts";
+import { chooseModel } from "../../../examples/llm/src/index.ts";
 import { duration, money, tokens } from "../src/text/format.ts";
 import { Project, workflowsFile } from "./support/lab.ts";
 
@@ -105,7 +111,7 @@ const parts = [
   [12, { type: "finish", finishReason: { unified: "stop" }, usage: {} }],
 ];
 
-test("a streamed answer of a model is text in tail, show and MCP, and in an export for people", async () => {
+test("a streamed answer of a model is text in tail, show and MCP", async () => {
   const agent = durable("agent", async (ctx: Context) => {
     await ctx.stream("answer", async function* () {
       yield* parts;
@@ -126,6 +132,43 @@ test("a streamed answer of a model is text in tail, show and MCP, and in an expo
   ];
   for (const { out } of outs) expect(out).toContain("The tide turns at noon.");
   expect(outs[0]?.out).not.toContain("text-delta");
+});
+
+test("an answer of the chat example is text in tail, show, MCP and in an export for people", async () => {
+  const { model } = await chooseModel({}, { script: scriptOf(), pace: 0 });
+  const outbox = { send: () => Promise.resolve() } as unknown as Outbox;
+  const { lab, app } = await fresh([createAnswer({ model, outbox })]);
+  const parts = [{ type: "text", text: "Why are there two tides a day?" }];
+  const body = { id: "c1", messages: [{ id: "m1", role: "user", parts }], trigger: "submit-message" };
+  const chat = createChatHandler(app, { workflow: "answer", authorize: () => true });
+  const headers = { "content-type": "application/json", host: "localhost" };
+  const request = new Request("http://localhost/api/chat", {
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
+  });
+  const response = await chat(request);
+  expect(response.status).toBe(200);
+  await response.text();
+  const [run] = (await app.list()).runs;
+  const id = run?.runId ?? "";
+  const words = "A harbour passes both, and has high water twice.";
+  const key = viewRun(await app.get(id).entries()).rows.find(({ turn }) => turn === 1)?.key ?? "";
+  const asked = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "get_step", arguments: { run: id, key } },
+  };
+  const outs = {
+    tail: await lab.cli(["tail", id, "--no-follow"]),
+    show: await lab.cli(["show", id, "--step", key]),
+    mcp: await lab.cli(["mcp"], { input: `${JSON.stringify(asked)}\n` }),
+    markdown: await lab.cli(["export", id, "--format", "md"]),
+  };
+  for (const [name, { out, err }] of Object.entries(outs)) expect(out + err, name).toContain(words);
+  for (const name of ["tail", "markdown"] as const) expect(outs[name].out).not.toContain("text-delta");
+  expect(outs.markdown.out.split(words)).toHaveLength(2);
 });
 
 test("--where finds by tag, and MCP by tag and time; list_waits pages through all waits", async () => {

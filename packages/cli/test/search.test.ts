@@ -1,5 +1,8 @@
 /** The grammar of searches in the command line, pages of lists, and times. */
 
+import { durable } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Project } from "./support/lab.ts";
 
@@ -78,6 +81,63 @@ test("times are those of the reader and name their zone; --utc shows UTC", async
   const timeIn = (out: string): string => /moon-1 +(\d\d):/.exec(out)?.[1] ?? "";
   expect(Number(timeIn(berlin.out))).toBe(Number(timeIn(utc.out)) + 1);
   expect((await project.cli(["show", "moon-1"], { env })).out).toMatch(/until .* CET/);
+});
+
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** The times of a document: numbers that are later than 2001, and texts. */
+function timesIn(value: unknown): { readonly numbers: number; readonly texts: number } {
+  if (typeof value === "number") return { numbers: value > 1e12 ? 1 : 0, texts: 0 };
+  if (typeof value === "string") return { numbers: 0, texts: iso.test(value) ? 1 : 0 };
+  const all = Object.values(Object(value) as object).map(timesIn);
+  return {
+    numbers: all.reduce((sum, { numbers }) => sum + numbers, 0),
+    texts: all.reduce((sum, { texts }) => sum + texts, 0),
+  };
+}
+
+test.each([
+  ["ls"],
+  ["show", "tides-1"],
+  ["show", "moon-1"],
+  ["show", "tides-2"],
+  ["show", "tides-1", "--step", "publish"],
+  ["show", "tides-1", "--journal"],
+  ["tree", "tides-1"],
+])("machines get times as ISO 8601 in UTC: %s %s", async (...args) => {
+  const document = await project.json(args, { env: { TZ: "Europe/Berlin" } });
+  const { numbers, texts } = timesIn(document);
+  expect(numbers, JSON.stringify(document, null, 1)).toBe(0);
+  expect(texts).toBeGreaterThan(0);
+});
+
+test("MCP gives the same times, and values of users stay as they were recorded", async () => {
+  const storage = new SqliteStorage(join(project.folder, "values.db"));
+  const kept = { createdAt: 1_767_225_600_000, runs: [{ at: 1_767_225_600_001 }] };
+  const flow = durable("flow", (ctx) => ctx.step("keep", () => kept), { storage });
+  await flow.run(kept, { id: "kept" });
+  await storage.close();
+  const at = ["--store", "values.db"];
+  expect((await project.json(["show", "kept", ...at]))["run"]).toMatchObject({
+    startedAt: expect.stringMatching(iso) as string,
+    input: kept,
+    output: kept,
+  });
+  expect(await project.json(["show", "kept", "--step", "keep", ...at])).toMatchObject({
+    step: { startedAt: expect.stringMatching(iso) as string, value: kept },
+  });
+  const asked = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "show_run", arguments: { run: "kept" } },
+  };
+  const { out } = await project.cli(["mcp", ...at], { input: `${JSON.stringify(asked)}\n` });
+  expect(JSON.parse(out)).toMatchObject({
+    result: {
+      structuredContent: { startedAt: expect.stringMatching(iso) as string, input: kept, output: kept },
+    },
+  });
 });
 
 test("what is not read on a terminal is not cut", async () => {

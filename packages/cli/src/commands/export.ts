@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import type { App, ListedRun } from "@durable/core";
-import { exampleScore } from "@durable/core/inspect";
+import { allRows, answerText, exampleScore, type RunView } from "@durable/core/inspect";
 import { archive } from "../archive.ts";
 import { chosenRuns } from "../choose.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -15,7 +15,7 @@ import { allRuns, filterOf, filterOfText, isEmpty } from "../runs.ts";
 import type { Session } from "../session.ts";
 import { load } from "../store.ts";
 import { Terminal } from "../terminal.ts";
-import { plural } from "../text/format.ts";
+import { plural, turnText } from "../text/format.ts";
 import { waterfall } from "../text/waterfall.ts";
 import { footer, header } from "./show.ts";
 
@@ -140,7 +140,18 @@ async function html(
   return exportRun(app, runId, { prices, redact: !flags.on("no-redact"), hide: flags.list("hide") });
 }
 
-/** The screen of `durable show` as a block of text. */
+/** What models said, in the order of the calls. A chat repeats what its calls have said, which is not said twice. */
+function saidLines(view: RunView): string[] {
+  const said = new Set<string>();
+  return allRows(view).flatMap(({ value, ...row }) => {
+    const text = answerText(value);
+    if (text === "" || said.has(text)) return [];
+    said.add(text);
+    return ["", ` ${turnText(row) || row.name}`, ...text.split("\n").map((line) => `   ${line}`)];
+  });
+}
+
+/** The screen of `durable show` as a block of text, with what models said. */
 async function markdown(
   { streams, now }: CommandContext,
   { app, prices }: Session,
@@ -154,7 +165,13 @@ async function markdown(
     { color: false },
   );
   const options = { term, now: now(), prices, sums };
-  term.out(...header(view, options), "", ...waterfall(view, options), ...footer(view, options));
+  term.out(
+    ...header(view, options),
+    "",
+    ...waterfall(view, options),
+    ...footer(view, options),
+    ...saidLines(view),
+  );
   // A fence longer than any in the text, because recorded text may contain one.
   const longest = Math.max(3, ...[...lines.join("").matchAll(/`+/g)].map(([ticks]) => ticks.length + 1));
   const fence = "`".repeat(longest);

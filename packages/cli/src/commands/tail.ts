@@ -6,6 +6,7 @@ import type { Entry } from "@durable/core/types";
 import { answerText, partsOfChunk, plain } from "@durable/core/inspect";
 import type { Command, CommandContext } from "../command.ts";
 import { exit, exitOfStatus } from "../exit.ts";
+import { isoTimes } from "../iso-times.ts";
 import type { Session } from "../session.ts";
 import { allRuns, findRun, shortId } from "../runs.ts";
 import { styled } from "../terminal.ts";
@@ -85,7 +86,7 @@ async function followAll(
 }
 
 function write({ json, term }: CommandContext, document: object, text: string): void {
-  if (json) term.raw(`${JSON.stringify(plain({ v: 1, ...document }))}\n`);
+  if (json) term.raw(`${JSON.stringify(isoTimes(plain({ v: 1, ...document })))}\n`);
   else term.out(text);
 }
 

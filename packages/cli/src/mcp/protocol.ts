@@ -7,6 +7,7 @@
 import type { ActionType } from "@durable/core/types";
 import type { Plain } from "@durable/core/inspect";
 import { problemOf } from "./arguments.ts";
+import { isoTimes } from "../iso-times.ts";
 import { bounded } from "./bounded.ts";
 import { version } from "../version.ts";
 
@@ -135,7 +136,7 @@ async function callTool(tools: readonly Tool[], params: Readonly<Record<string, 
     const args = (params["arguments"] ?? {}) as Readonly<Record<string, unknown>>;
     const problem = problemOf(tool, args);
     if (problem !== null) throw new Error(problem);
-    const value = bounded(await tool.call(args), tool.readOnly ? args : {});
+    const value = bounded(isoTimes(await tool.call(args)), tool.readOnly ? args : {});
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return {
       result: {

@@ -100,7 +100,7 @@ function numbersOf(
   if (!hasTime || isIdle) return ["", "", ""];
   const open = row.kind === "sleep" && row.endedAt === null ? leftOf(row, now) : `${took}…`;
   const child = row.child === undefined ? undefined : sums[row.child];
-  if (child !== undefined && row.fromJournal === false && child.tokens > 0)
+  if (child !== undefined && !row.fromJournal && child.tokens > 0)
     return [row.endedAt === null ? open : took, countText(child.tokens), money(child.cost)];
   return [
     row.endedAt === null ? open : took,

@@ -136,7 +136,6 @@ export function spentTexts(spent: Spend, { sums, struck }: SpentTextsOptions): S
   const least = children?.more === true ? "at least " : "";
   const inChildren =
     children === null ? "" : `in ${children.count === 1 ? "1 child" : `${children.count} children`}`;
-  const money = (amount: number | null): string => (amount === null || amount === 0 ? "" : costText(amount));
   // Of children without a known price nothing is added, which the text says.
   const isPart = all.cost === null && money(own.cost) !== "";
   const costNotes = [
@@ -160,6 +159,10 @@ export function spentTexts(spent: Spend, { sums, struck }: SpentTextsOptions): S
               : [`${countText(children.tokens)} ${inChildren}`]),
           ].join(", "),
   };
+}
+
+function money(amount: number | null): string {
+  return amount === null || amount === 0 ? "" : costText(amount);
 }
 
 /** Options of `spentTexts`. */
