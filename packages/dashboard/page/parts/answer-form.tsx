@@ -1,6 +1,6 @@
 /** A form made from the JSON Schema of a wait; without one, the answer is typed as JSON. */
 
-import { type Signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Wait } from "../../src/api.ts";
@@ -18,6 +18,8 @@ export interface AnswerFormProps {
   readonly onDone: () => void;
   /** Keys for yes and no, where the form is what the screen is about. */
   readonly hasKeys?: boolean;
+  /** Somebody else was first: what was typed is still there to be read. */
+  readonly isOver?: boolean;
   /** Gives the answer to more than this wait. */
   readonly many?: { readonly count: number; readonly answer: (value: unknown) => Promise<string> };
 }
@@ -30,10 +32,36 @@ interface Answering extends FormState {
   readonly submit: (inFork: boolean) => Promise<void>;
 }
 
-function useAnswer({ runId, wait, onDone, many }: AnswerFormProps): Answering {
+/** What was typed for a question, until it is answered: another question may be looked at in between. */
+interface Draft {
+  readonly typed: FormState["typed"];
+  readonly asJson: Signal<boolean>;
+  readonly text: Signal<string>;
+}
+
+const drafts = new Map<string, Draft>();
+
+function useDraft({ runId, wait, many }: AnswerFormProps, field: Field | null): Draft & { drop: () => void } {
+  const name = JSON.stringify([runId, wait.key, wait.openedAt]);
+  const draft = useMemo(
+    (): Draft =>
+      (many === undefined ? drafts.get(name) : undefined) ?? {
+        typed: signal(initialOf(field)),
+        asJson: signal(field === null),
+        text: signal(""),
+      },
+    [name],
+  );
+  if (many === undefined) drafts.set(name, draft);
+  return { ...draft, drop: () => void drafts.delete(name) };
+}
+
+function useAnswer(props: AnswerFormProps): Answering {
+  const { runId, wait, onDone, many, isOver = false } = props;
   const field = useMemo(() => fieldOf(wait.schema), [wait.schema]);
-  const state: FormState = { typed: useSignal(initialOf(field)), problems: useSignal({}) };
-  const [asJson, text, busy] = [useSignal(field === null), useSignal(""), useSignal(false)];
+  const { typed, asJson, text, drop } = useDraft(props, field);
+  const state: FormState = { typed, problems: useSignal({}) };
+  const busy = useSignal(false);
   const read = (): { value: unknown } | null => {
     const result = asJson.value || field === null ? readJson(text.value) : readForm(field, state.typed.value);
     state.problems.value =
@@ -41,7 +69,7 @@ function useAnswer({ runId, wait, onDone, many }: AnswerFormProps): Answering {
     return "value" in result ? result : null;
   };
   const submit = async (inFork: boolean): Promise<void> => {
-    const answer = read();
+    const answer = isOver && !inFork ? null : read();
     if (answer === null || busy.value) return;
     busy.value = true;
     try {
@@ -52,6 +80,7 @@ function useAnswer({ runId, wait, onDone, many }: AnswerFormProps): Answering {
         say(reply.message);
         if (inFork) go(runPath(reply.runId));
       } else say(await many.answer(answer.value));
+      drop();
       onDone();
     } catch (error) {
       state.problems.value = { "": messageOf(error) };
@@ -85,7 +114,7 @@ function useDecisionKeys({ field, typed, asJson }: Answering, isOn: boolean): st
 }
 
 export function AnswerForm(props: AnswerFormProps): JSX.Element {
-  const { runId, wait, canFork, many, hasKeys = false } = props;
+  const { runId, wait, canFork, many, hasKeys = false, isOver = false } = props;
   const state = useAnswer(props);
   const { field, asJson, text, busy, submit } = state;
   const decision = useDecisionKeys(state, hasKeys);
@@ -117,10 +146,12 @@ export function AnswerForm(props: AnswerFormProps): JSX.Element {
         </p>
       )}
       <div class="buttons">
-        <button type="submit" class="btn p" disabled={busy.value}>
-          {many === undefined ? "Answer" : `Answer all ${many.count}`}
-          {hasKeys && <kbd aria-hidden="true">Ctrl ↵</kbd>}
-        </button>
+        {!isOver && (
+          <button type="submit" class="btn p" disabled={busy.value}>
+            {many === undefined ? "Answer" : `Answer all ${many.count}`}
+            {hasKeys && <kbd aria-hidden="true">Ctrl ↵</kbd>}
+          </button>
+        )}
         {canFork && many === undefined && (
           <button type="button" class="btn" disabled={busy.value} onClick={() => void submit(true)}>
             Answer in a fork
@@ -131,7 +162,7 @@ export function AnswerForm(props: AnswerFormProps): JSX.Element {
             {asJson.value ? "as a form" : "as JSON"}
           </button>
         )}
-        {many === undefined && (
+        {many === undefined && !isOver && (
           <button
             type="button"
             class="quiet"

@@ -14,7 +14,7 @@ import { Dialog } from "./basic.tsx";
 interface TogetherProps {
   readonly items: readonly InboxItem[];
   readonly picked: Signal<ReadonlySet<string>>;
-  readonly onDone: () => void;
+  readonly onDone: (runIds: readonly string[]) => void;
 }
 
 export function AnswerTogether({ items, picked, onDone }: TogetherProps): JSX.Element | null {
@@ -48,7 +48,7 @@ export function AnswerTogether({ items, picked, onDone }: TogetherProps): JSX.El
           onDone={() => {
             picked.value = new Set();
             opened.value = false;
-            onDone();
+            onDone(chosen.map(({ runId }) => runId));
           }}
         />
       )}

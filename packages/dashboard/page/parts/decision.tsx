@@ -1,7 +1,7 @@
 /** One run that waits for an answer: what it asks, what it knows, and the form. */
 
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Plain } from "@durable/core/inspect";
 import type { InboxItem, Wait } from "../../src/api.ts";
 import { getWaits } from "../lib/api.ts";
@@ -16,60 +16,120 @@ import { LongText, Value } from "./value.tsx";
 
 interface DecisionProps {
   readonly item: InboxItem;
-  readonly onDone: () => void;
+  /** Called with the run once all of its questions were answered here. */
+  readonly onDone: (runIds: readonly string[]) => void;
+  readonly onNext: () => void;
 }
 
-export function Decision({ item, onDone }: DecisionProps): JSX.Element {
-  const { data, reload } = useLoad(`${item.runId} ${item.since} ${item.count}`, () => getWaits(item.runId));
+interface Shown {
+  readonly waits: readonly Wait[];
+  /** The question that is open, also one that somebody else has answered since. */
+  readonly wait: Wait | undefined;
+  readonly isGone: boolean;
+  readonly answered: () => void;
+}
+
+const nameOf = ({ key, openedAt }: Wait): string => `${key} ${openedAt}`;
+
+/** A run may ask several things: the one that is open stays, whatever happens to it and to the others. */
+function useShown(all: readonly Wait[]): Shown {
+  const held = useRef<{ wait: Wait | undefined; mine: ReadonlySet<string> }>({
+    wait: undefined,
+    mine: new Set(),
+  }).current;
+  const asked = queryOf("key");
+  const waits = all.filter((wait) => !held.mine.has(nameOf(wait)));
+  if (asked !== "" && held.wait?.key !== asked) held.wait = undefined;
+  const open =
+    asked === "" && held.wait === undefined
+      ? waits[0]
+      : waits.find(({ key }) => key === (asked || held.wait?.key));
+  held.wait = open ?? held.wait;
+  const { wait } = held;
+  return {
+    waits,
+    wait,
+    isGone: open === undefined,
+    answered: () => {
+      if (wait !== undefined) held.mine = new Set([...held.mine, nameOf(wait)]);
+      held.wait = undefined;
+      if (asked !== "") setQuery({ key: null });
+    },
+  };
+}
+
+export function Decision({ item, onDone, onNext }: DecisionProps): JSX.Element {
+  const { data, reload } = useLoad(item.runId, () => getWaits(item.runId));
   const { value, error } = data.value;
-  const waits = value?.waits ?? [];
-  const wait = waits.find(({ key }) => key === queryOf("key")) ?? waits[0];
+  const last = useRef(item);
+  useEffect(() => {
+    if (item.since !== last.current.since || item.count !== last.current.count) void reload();
+    last.current = item;
+  }, [item.since, item.count]);
+  const shown = useShown(value?.waits ?? []);
+  const { waits, wait, isGone, answered } = shown;
   if (wait === undefined)
     return (
       <section class="inbox-detail" aria-label="The decision">
         {error !== null ? (
           <Problem text={error} onRetry={() => void reload()} />
+        ) : value === null ? (
+          <p class="soft pane">Reading the question…</p>
         ) : (
-          <p class="soft pane">
-            {value === null ? "Reading the question…" : "This run no longer waits for an answer."}
-          </p>
+          <Gone text="This question no longer waits for an answer." waits={waits} onNext={onNext} />
         )}
       </section>
     );
-  return <Open item={item} waits={waits} wait={wait} onDone={onDone} />;
+  const done = (): void => {
+    answered();
+    onDone(waits.length <= 1 ? [item.runId] : []);
+    void reload();
+  };
+  return <Open item={item} waits={waits} wait={wait} isGone={isGone} onDone={done} onNext={onNext} />;
 }
 
-function Open({
-  item,
-  waits,
-  wait,
-  onDone,
-}: DecisionProps & { waits: readonly Wait[]; wait: Wait }): JSX.Element {
+function Gone(props: {
+  readonly text: string;
+  readonly waits: readonly Wait[];
+  readonly onNext: () => void;
+}): JSX.Element {
+  const { text, waits, onNext } = props;
+  return (
+    <div class="pane gone" role="status">
+      <p>{text}</p>
+      {waits.length > 0 && <Others waits={waits} chosen={null} />}
+      <button type="button" class="btn" onClick={onNext}>
+        Go on with the next
+      </button>
+    </div>
+  );
+}
+
+interface OpenProps {
+  readonly item: InboxItem;
+  readonly waits: readonly Wait[];
+  readonly wait: Wait;
+  readonly isGone: boolean;
+  readonly onDone: () => void;
+  readonly onNext: () => void;
+}
+
+function Open({ item, waits, wait, isGone, onDone, onNext }: OpenProps): JSX.Element {
   const { readOnly = true, code = [] } = session.value ?? {};
   const question = questionIn(wait.note);
   return (
     <section class="inbox-detail" aria-label={`Wait ${wait.key}`}>
+      {isGone && (
+        <Gone
+          text="This question was answered meanwhile, or its time ended. Nothing was sent from here; what you typed is below."
+          waits={waits}
+          onNext={onNext}
+        />
+      )}
       <div class="decision-head">
         <h2 dir="auto">{question ?? inWords(wait.name)}</h2>
-        <p>
-          <Until wait={wait} />{" "}
-          <Link to={`${runPath(item.runId)}?step=${encodeURIComponent(wait.key)}`} class="link">
-            {item.workflow} <span class="id">{item.runId}</span>
-          </Link>{" "}
-          <span class="id">{wait.key}</span>{" "}
-          {Object.entries(item.tags).map(([name, value]) => (
-            <TagLink key={name} name={name} value={value} />
-          ))}{" "}
-          <span class="faint">waiting {duration(now.value - wait.openedAt)}</span>{" "}
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => void copy(addressOf(item, wait), "the link to this decision")}
-          >
-            copy link
-          </button>
-        </p>
-        {waits.length > 1 && <Others waits={waits} chosen={wait} />}
+        <About item={item} wait={wait} />
+        {waits.length > 1 && !isGone && <Others waits={waits} chosen={wait} />}
       </div>
       <Note note={wait.note} question={question} />
       {readOnly ? (
@@ -81,10 +141,34 @@ function Open({
           wait={wait}
           canFork={code.includes(item.workflow)}
           onDone={onDone}
+          isOver={isGone}
           hasKeys
         />
       )}
     </section>
+  );
+}
+
+function About({ item, wait }: { item: InboxItem; wait: Wait }): JSX.Element {
+  return (
+    <p>
+      <Until wait={wait} />{" "}
+      <Link to={`${runPath(item.runId)}?step=${encodeURIComponent(wait.key)}`} class="link">
+        {item.workflow} <span class="id">{item.runId}</span>
+      </Link>{" "}
+      <span class="id">{wait.key}</span>{" "}
+      {Object.entries(item.tags).map(([name, value]) => (
+        <TagLink key={name} name={name} value={value} />
+      ))}{" "}
+      <span class="faint">waiting {duration(now.value - wait.openedAt)}</span>{" "}
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => void copy(addressOf(item, wait), "the link to this decision")}
+      >
+        copy link
+      </button>
+    </p>
   );
 }
 
@@ -103,15 +187,15 @@ function Until({ wait: { expiresAt } }: { wait: Wait }): JSX.Element {
 }
 
 /** A run may ask several things at the same time. */
-function Others({ waits, chosen }: { waits: readonly Wait[]; chosen: Wait }): JSX.Element {
+function Others({ waits, chosen }: { waits: readonly Wait[]; chosen: Wait | null }): JSX.Element {
   return (
     <div class="chips" role="group" aria-label="Questions of this run">
       {waits.map(({ key, name }) => (
         <button
           key={key}
           type="button"
-          class={`chip ${key === chosen.key ? "on" : ""}`}
-          aria-pressed={key === chosen.key}
+          class={`chip ${key === chosen?.key ? "on" : ""}`}
+          aria-pressed={key === chosen?.key}
           title={key}
           onClick={() => setQuery({ key })}
         >

@@ -1,101 +1,76 @@
 /** What waits for people, over all runs: a list of things to decide, the most urgent first. */
 
 import "../inbox.css";
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
 import type { Inbox, InboxItem, Unreadable } from "../../src/api.ts";
-import { getInbox, watch } from "../lib/api.ts";
 import { plural, shortId, timeLeft } from "../lib/format.ts";
-import { useKeys, useThrottle } from "../lib/hooks.ts";
+import { useKeys } from "../lib/hooks.ts";
+import { useInbox, useOpenQuestion } from "../lib/inbox-store.ts";
 import { queryOf, setQuery } from "../lib/router.ts";
-import { messageOf, now, session, waiting } from "../lib/state.ts";
+import { now, session } from "../lib/state.ts";
 import { AnswerTogether } from "../parts/answer-together.tsx";
 import { Empty, Link, Problem, RunLink } from "../parts/basic.tsx";
 import { Decision } from "../parts/decision.tsx";
 
-const pageSize = "100";
-
-interface InboxState {
-  readonly page: Signal<Inbox | null>;
-  readonly error: Signal<string | null>;
-  /** Reads the next page, or the list from its beginning. */
-  readonly load: (from: string | null) => Promise<void>;
-}
-
-function useInbox(q: string): InboxState {
-  const page = useSignal<Inbox | null>(null);
-  const error = useSignal<string | null>(null);
-  const turn = useSignal(0);
-  const load = async (from: string | null): Promise<void> => {
-    const own = (turn.value = turn.peek() + 1);
-    try {
-      const found = await getInbox({ q, cursor: from, limit: pageSize });
-      // A search that was overtaken does not count.
-      if (own !== turn.peek()) return;
-      const before = from === null ? null : page.peek();
-      page.value = { ...found, items: [...(before?.items ?? []), ...found.items] };
-      error.value = null;
-      waiting.value = found.open;
-    } catch (problem) {
-      error.value = messageOf(problem);
-    }
-  };
-  const reload = useThrottle(() => load(null), 1_000);
-  useEffect(() => void load(null), [q]);
-  useEffect(() => watch(null, reload), []);
-  return { page, error, load };
-}
-
 export function InboxScreen(): JSX.Element {
-  const { page, error, load } = useInbox(queryOf("q"));
+  const q = queryOf("q");
+  const { page, error, load } = useInbox(q);
+  const { item, unknown, choose, answered } = useOpenQuestion(page.value, q);
   const picked = useSignal<ReadonlySet<string>>(new Set());
   const all = page.value?.items ?? [];
-  const chosen = Math.max(
-    0,
-    all.findIndex(({ runId }) => runId === queryOf("run")),
-  );
-  const choose = (index: number): void => {
-    const item = all[Math.min(all.length - 1, Math.max(0, index))];
-    if (item !== undefined) setQuery({ run: item.runId, key: null });
+  const move = (step: number): void => {
+    const at = all.findIndex(({ runId }) => runId === item?.runId);
+    const next = all[Math.min(all.length - 1, Math.max(0, at + step))];
+    if (next !== undefined) choose(next.runId);
   };
   const pick = (runId: string): void => {
     const next = new Set(picked.peek());
     if (!next.delete(runId)) next.add(runId);
     picked.value = next;
   };
-  const item = all[chosen];
   useKeys({
-    j: () => choose(chosen + 1),
-    k: () => choose(chosen - 1),
-    x: () => item !== undefined && pick(item.runId),
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => item !== null && pick(item.runId),
   });
   const { value } = page;
   if (value === null)
     return error.value === null ? (
       <p class="soft pane">Reading the waits…</p>
     ) : (
-      <Problem text={error.value} onRetry={() => void load(null)} />
+      <Problem text={error.value} onRetry={() => void load()} />
     );
-  const done = (): void => void load(null);
+  const done = (runIds: readonly string[]): void => {
+    answered(runIds);
+    void load();
+  };
   return (
     <>
       <Head open={value.open} />
       <Damaged runs={value.unreadable} />
-      {item === undefined ? (
+      {all.length === 0 && item === null && unknown === null ? (
         <Nothing />
       ) : (
         <div class="card inbox">
           <div class="inbox-list">
-            <Lines items={all} chosen={item.runId} picked={picked.value} onPick={pick} />
+            <Lines items={all} chosen={item?.runId ?? ""} picked={picked.value} onPick={pick} />
             {value.next !== null && (
-              <button type="button" class="more" onClick={() => void load(value.next)}>
+              <button type="button" class="more" onClick={() => void load(true)}>
                 show more
               </button>
             )}
             <AnswerTogether items={all} picked={picked} onDone={done} />
           </div>
-          <Decision key={item.runId} item={item} onDone={done} />
+          {item !== null ? (
+            <Decision key={item.runId} item={item} onDone={done} onNext={() => choose(null)} />
+          ) : (
+            <section class="inbox-detail" aria-label="The decision">
+              <p class="soft pane">
+                {unknown === null ? "Reading the question…" : `There is no run ${unknown}.`}
+              </p>
+            </section>
+          )}
         </div>
       )}
     </>

@@ -20,15 +20,19 @@ export const soonMs = 24 * 3_600_000;
 /** Runs whose waits expire first come first. A search finds words of the question, the id, the label, tags and the workflow. */
 export async function inbox(service: Service, { request, url }: Call): Promise<Response> {
   const { app } = service;
-  const limit = numberIn(url, "limit", { min: 1, max: 200, or: 50 });
+  const limit = numberIn(url, "limit", { min: 1, max: 1_000, or: 50 });
+  const cursor = url.searchParams.get("cursor");
   const words = (url.searchParams.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const all = await openRuns(service, request);
   const open = countsOf(all, app.world.now());
   if (words.length > 0) {
     const found = all.heads.filter((head) => words.every((word) => textOf(head).includes(word)));
-    return json(200, { ...itemsOf(found.slice(0, limit)), open, next: null } satisfies Inbox);
+    const from = Math.max(0, Math.floor(Number(cursor ?? 0)) || 0);
+    const end = from + limit;
+    const next = end < found.length ? String(end) : null;
+    return json(200, { ...itemsOf(found.slice(from, end)), open, next } satisfies Inbox);
   }
-  const page = await app.list({ waiting: true, limit, cursor: url.searchParams.get("cursor") });
+  const page = await app.list({ waiting: true, limit, cursor });
   const heads = await readable(service, request, page.runs);
   return json(200, { ...itemsOf(heads), open, next: page.next } satisfies Inbox);
 }
