@@ -112,7 +112,14 @@ export {
   type WorkerInfo,
   type WorkflowLoad,
 } from "./worker/fleet.ts";
-export { limitUse, type LimitUse, type QuotaUse, type WindowUse } from "./inspect/limit-use.ts";
+export {
+  declaredLimits,
+  limitUse,
+  type DeclaredLimit,
+  type LimitUse,
+  type QuotaUse,
+  type WindowUse,
+} from "./inspect/limit-use.ts";
 
 /** What a replay of a run against the present code showed. */
 export interface Replayed {

@@ -4,7 +4,7 @@ import type { ListedRun, RunStateName, RunStatus, ScheduleInfo } from "@durable/
 import type { Purged } from "@durable/core/types";
 import type { ChildSum, ForkPlan, Lineage, Spend } from "@durable/core/inspect";
 import type { WorkflowPause } from "@durable/core/storage";
-import type { Costs, Doing, FailureGroup, Fleet, LimitUse, Pulse, QuotaUse } from "@durable/core/inspect";
+import type { Costs, DeclaredLimit, Doing, FailureGroup, Fleet, LimitUse, Pulse, QuotaUse } from "@durable/core/inspect";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
 /** Runs that one connection for changes is about. */
@@ -148,7 +148,7 @@ export type Mark = "r" | "h" | "x" | "w";
 /** A row of the waterfall, without values. */
 export type Row = Omit<
   RowView,
-  "value" | "error" | "note" | "schema" | "usage" | "attempts" | "fromJournal" | "edited"
+  "value" | "error" | "note" | "schema" | "usage" | "attempts" | "fromJournal" | "edited" | "progress"
 > & {
   readonly fromJournal?: true;
   readonly edited?: true;
@@ -165,6 +165,8 @@ export type Row = Omit<
   readonly model?: string;
   /** The error in one line. */
   readonly problem?: string;
+  /** What a step said last that it has reached, in one line. */
+  readonly progress?: string;
 };
 
 /** An open wait, with values for people. */
@@ -430,6 +432,8 @@ export interface Operations {
   readonly fleet: Fleet;
   readonly limits: LimitUse | null;
   readonly paused: readonly WorkflowPause[];
+  /** What the code of the workflows declares; empty without code. */
+  readonly declared: readonly DeclaredLimit[];
   /** How much of the quotas of the app is used. */
   readonly quotas: readonly QuotaUse[];
   /** Calls that have been under way for a second or longer. */

@@ -23,6 +23,8 @@ export interface Doing {
   readonly since: number;
   /** The last words of a stream. */
   readonly words?: string;
+  /** The name of the worker whose process does it; missing without one. */
+  readonly worker?: string;
 }
 
 interface Work extends Doing {
@@ -49,6 +51,8 @@ export class UnderWay {
   readonly #keeping: () => Promise<Keeping>;
   readonly #name: string;
   readonly #works = new Set<Work>();
+  /** The name of the worker of this process that began last, while it is there. */
+  worker: string | undefined;
   #cancel: (() => void) | null = null;
   #writing = false;
   /** What was written last, and when. */
@@ -81,7 +85,7 @@ export class UnderWay {
     this.#cancel = null;
     const now = this.#world.now();
     const long = [...this.#works].filter(({ since }) => now - since >= everyMs).slice(0, most);
-    const text = long.length === 0 ? "" : JSON.stringify(long.map(shown));
+    const text = long.length === 0 ? "" : JSON.stringify(long.map((work) => shown(work, this.worker)));
     if (!this.#writing && (text !== this.#text || (text !== "" && now - this.#at >= againMs)))
       void this.#write(text, now);
     if (this.#works.size > 0 || this.#text !== "")
@@ -123,12 +127,13 @@ export async function underWayIn({
 }
 
 function isDoing(value: unknown): value is Doing {
-  const { kind, words = "" } = Object(value) as Partial<Doing>;
+  const { kind, words = "", worker = "" } = Object(value) as Partial<Doing>;
   const fields = { runId: "string", key: "string", attempt: "number", since: "number" };
-  return (kind === "step" || kind === "stream") && typeof words === "string" && hasFields(value, fields);
+  const areTexts = typeof words === "string" && typeof worker === "string";
+  return (kind === "step" || kind === "stream") && areTexts && hasFields(value, fields);
 }
 
-function shown({ said, ...doing }: Work): Doing {
+function shown({ said, ...doing }: Work, worker: string | undefined): Doing {
   const words = scrub(said());
-  return words === "" ? doing : { ...doing, words };
+  return { ...doing, ...(words !== "" && { words }), ...(worker !== undefined && { worker }) };
 }

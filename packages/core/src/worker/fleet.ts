@@ -98,6 +98,10 @@ export async function announce(
   const limits = (await host?.storage())?.limits;
   if (limits === undefined) return;
   const key = prefix + world.id();
+  const { underWay } = host ?? {};
+  const { name } = describe();
+  // What this process works on is shown with the name.
+  if (underWay) underWay.worker = name;
   let since: number | null = null;
   const write = async (keepMs: number, isOver = false): Promise<void> => {
     const { value, now } = await limits.read(key);
@@ -110,6 +114,7 @@ export async function announce(
     await write(silentMs).catch(() => {});
     if (!signal.aborted) await pause(world, beatMs, signal);
   }
+  if (underWay?.worker === name) underWay.worker = undefined;
   await write(toldMs, true).catch(() => {});
 }
 

@@ -2,7 +2,7 @@
 
 import { createApp, durable, MemoryStorage } from "@durable/core";
 import { MemoryBucket, RemoteStorage } from "@durable/core/remote";
-import { limitUse, quotaUse } from "@durable/core/inspect";
+import { declaredLimits, limitUse, quotaUse } from "@durable/core/inspect";
 import { expect, test } from "vitest";
 
 test("slots, rates and quotas are shown with their use", async () => {
@@ -85,4 +85,19 @@ test("a damaged text is shown as damaged, and hides no other", async () => {
     { kind: "rate", name: "mail a", used: 3, tokens: 0, cost: 0, calls: 0 },
   ]);
   expect(damaged.map(({ used }) => used)).toEqual(damaged.map(() => 0));
+});
+
+test("the limits that workflows declare are known while nothing uses them", () => {
+  const mail = durable("mail", (_ctx, _customer: string) => 1, {
+    concurrency: { max: 2, key: (customer) => customer },
+    rate: { max: 100, per: "1 hour" },
+  });
+  const one = durable("one", () => 1, { concurrency: 1 });
+  const free = durable("free", () => 1);
+  const app = createApp({ storage: new MemoryStorage(), workflows: [mail, one, free], bind: false });
+  expect(declaredLimits(app)).toEqual([
+    { workflow: "mail", what: "concurrency", max: 2, keyed: true },
+    { workflow: "mail", what: "rate", max: 100, perMs: 3_600_000, keyed: false },
+    { workflow: "one", what: "concurrency", max: 1, keyed: false },
+  ]);
 });

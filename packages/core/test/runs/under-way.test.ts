@@ -1,4 +1,4 @@
-import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
+import { createApp, createWorker, durable, MemoryStorage, type Storage } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { underWay } from "@durable/core/inspect";
 import { SqliteStorage } from "@durable/core/sqlite";
@@ -48,6 +48,31 @@ test.each(storages)("a step and a stream are seen while they work, and no longer
   hold.resolve();
   await run.result();
   await expect.poll(keys, { timeout: 10_000 }).toEqual([]);
+});
+
+test("what a worker with a name drives is shown with the name, as long as the worker is there", async () => {
+  const storage = new MemoryStorage();
+  const hold = Promise.withResolvers<void>();
+  const flow = durable("named", (ctx) => ctx.step("long", () => hold.promise));
+  const app = createApp({ workflows: [flow], storage, bind: false });
+  const worker = createWorker(app, { name: "mail-1", interval: 50 });
+  await app.start("named", undefined, { id: "r" });
+  const named = async () => (await underWay(app)).get("r")?.map(({ worker: name }) => name);
+  await expect.poll(named, { timeout: 10_000 }).toEqual(["mail-1"]);
+  hold.resolve();
+  await app.get("r").result();
+  await worker.stop();
+  const again = Promise.withResolvers<void>();
+  const late = durable("late", (ctx) => ctx.step("long", () => again.promise));
+  const other = createApp({ workflows: [late], storage, bind: false });
+  await other.start("late", undefined, { id: "s" });
+  await expect
+    .poll(async () => (await underWay(other)).get("s")?.map(({ worker: name }) => name ?? null), {
+      timeout: 10_000,
+    })
+    .toEqual([null]);
+  again.resolve();
+  await other.get("s").result();
 });
 
 test("nothing is written for short work, and long work at most once a second", async () => {

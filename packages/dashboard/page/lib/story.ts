@@ -75,6 +75,11 @@ export function sentenceOf(run: RunPage, now: number): Phrase[] {
   }
 }
 
+/** What an open step said last that it has reached: live where its driver tells, else as recorded. */
+export function reachedIn({ kind, endedAt, words, progress }: Row): string | null {
+  return kind === "step" && endedAt === null ? (words ?? progress ?? null) : null;
+}
+
 function doing(run: RunPage, now: number): Phrase[] {
   const [row, ...others] = runningRows(run);
   if (row === undefined) return retrying(run, now) ?? openWait(run, now) ?? [];

@@ -1,16 +1,16 @@
 /** Slots that are taken, runs that wait for one, and the use of rates and quotas. */
 
 import type { JSX } from "preact";
-import { count, spent } from "../lib/format.ts";
+import { count, duration, spent } from "../lib/format.ts";
 import type { OperateProps } from "./operate-props.ts";
 import { Empty } from "./basic.tsx";
 import { Bars } from "./pulse.tsx";
 import { Table } from "./table.tsx";
 
-export function Limits({ data: { limits, quotas } }: OperateProps): JSX.Element {
+export function Limits({ data: { limits, quotas, declared } }: OperateProps): JSX.Element {
   if (limits === null) return <Empty title="This storage keeps no limits. SQLite and Postgres do." />;
   const { slots, windows } = limits;
-  if (slots.length + windows.length + quotas.length === 0)
+  if (slots.length + windows.length + quotas.length + declared.length === 0)
     return (
       <Empty title="No run has a slot or waits for one, and no rate or limit is in use.">
         <code>durable("mail", send, {"{ concurrency: 5 }"})</code>
@@ -19,6 +19,7 @@ export function Limits({ data: { limits, quotas } }: OperateProps): JSX.Element 
   return (
     <>
       {quotas.length > 0 && <Quotas quotas={quotas} />}
+      {declared.length > 0 && <Declared limits={declared} />}
       {slots.length > 0 && (
         <Table
           label="Slots"
@@ -45,6 +46,21 @@ export function Limits({ data: { limits, quotas } }: OperateProps): JSX.Element 
         />
       )}
     </>
+  );
+}
+
+/** What the code says, also while nothing uses it. */
+function Declared({ limits }: { limits: OperateProps["data"]["declared"] }): JSX.Element {
+  return (
+    <Table
+      label="Limits of workflows"
+      columns={["Workflow", "Limit", "For each key"]}
+      rows={limits.map(({ workflow, what, max, perMs = 0, keyed }) => [
+        <b key="name">{workflow}</b>,
+        what === "rate" ? `at most ${count(max)} begin within ${duration(perMs)}` : `at most ${count(max)} at once`,
+        keyed ? "yes" : "no, all runs together",
+      ])}
+    />
   );
 }
 

@@ -9,6 +9,7 @@ import { exported, getStep, listen } from "../lib/api.ts";
 import { chatOf, chatOfChunks, type ChatMessage } from "../lib/chat.ts";
 import { clock, count, duration, fullTime, plural, turnText, zoneName } from "../lib/format.ts";
 import { useLoad } from "../lib/hooks.ts";
+import { reachedIn } from "../lib/story.ts";
 import { queryOf, setQuery } from "../lib/router.ts";
 import { now } from "../lib/state.ts";
 import { Problem, RunLink, type Tab, Tabs } from "./basic.tsx";
@@ -111,6 +112,7 @@ function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.El
           .filter(Boolean)
           .join(", ")}
       </div>
+      {reachedIn(row) !== null && <div class="soft" dir="auto">{`has reached ${reachedIn(row)}`}</div>}
       {row.child !== undefined && (
         <div class="soft">
           {row.workflow} <RunLink runId={row.child} />

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { postWorkflow } from "../lib/api.ts";
-import { clock, duration, fullTime } from "../lib/format.ts";
+import { clock, duration, fullTime, plural } from "../lib/format.ts";
 import { now } from "../lib/state.ts";
 import type { OperateProps } from "./operate-props.ts";
 import { Dialog, Link, RunLink } from "./basic.tsx";
@@ -15,20 +15,26 @@ export function Workers({ data, act }: OperateProps): JSX.Element {
   const { fleet } = data;
   const asking = useSignal<string | null>(null);
   const load = loadRows({ data, act }, (workflow) => (asking.value = workflow));
-  const doing = data.doing.map(({ runId, key, attempt, since, words = "" }) => [
+  const doing = data.doing.map(({ runId, key, attempt, since, words = "", worker }) => [
     <RunLink key="run" runId={runId} />,
     <b key="key">{key}</b>,
     String(attempt),
     ago(since),
     words === "" ? "" : `…${words}`,
+    worker ?? <span class="faint">no name</span>,
   ]);
   return (
     <>
       <Fleet fleet={fleet} />
+      <Nameless fleet={fleet} />
       {doing.length === 0 ? (
         <p class="pane soft">No call has been under way for longer than a second.</p>
       ) : (
-        <Table label="Under way" columns={["Run", "Call", "Attempt", "For", "Latest words"]} rows={doing} />
+        <Table
+          label="Under way"
+          columns={["Run", "Call", "Attempt", "For", "Latest words", "Worker"]}
+          rows={doing}
+        />
       )}
       {load.length === 0 ? (
         <p class="pane soft">No workflow is known here: none has work, and no code is loaded.</p>
@@ -88,6 +94,18 @@ function Fleet({ fleet: { workers, stopped } }: { fleet: OperateProps["data"]["f
         />
       )}
     </>
+  );
+}
+
+/** Work that none of the workers of the list can have: theirs are other workflows. */
+function Nameless({ fleet: { workers, load } }: Pick<OperateProps["data"], "fleet">): JSX.Element | null {
+  const taken = new Set(workers?.flatMap(({ workflows }) => workflows));
+  const driven = load.reduce((sum, one) => sum + (taken.has(one.workflow) ? 0 : one.driven), 0);
+  if (workers === null || driven === 0) return null;
+  return (
+    <p class="pane soft">
+      {`${plural(driven, "run")} ${driven === 1 ? "is" : "are"} driven by a process without a name: a worker that was given none, or the program that started the run.`}
+    </p>
   );
 }
 

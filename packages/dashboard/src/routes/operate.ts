@@ -7,7 +7,7 @@ import type { PurgeOptions, ScheduleInfo, Duration } from "@durable/core";
 import type { EndStatus } from "@durable/core/types";
 import { HttpError } from "@durable/http";
 import { allow, type Call, json, mayDo, readableSchedules, textIn } from "@durable/http/kit";
-import { fleetOf, limitUse, quotaUse, storageOf, underWay } from "@durable/core/inspect";
+import { declaredLimits, fleetOf, limitUse, quotaUse, storageOf, underWay } from "@durable/core/inspect";
 import type { Operations, Purge } from "../api.ts";
 import type { Service } from "../options.ts";
 import { readBody, reasonIn, said } from "./request.ts";
@@ -36,7 +36,8 @@ export async function operations(service: Service, { request }: Call): Promise<R
     ...(schedules ?? []).map(({ workflow }) => workflow),
   ];
   const workflows = [...new Set(known)].filter((name) => name !== "").toSorted();
-  const reply = { schedules, fleet, limits, quotas, paused, doing, workflows, now: app.world.now() };
+  const declared = declaredLimits(app);
+  const reply = { schedules, fleet, limits, declared, quotas, paused, doing, workflows, now: app.world.now() };
   return json(200, reply satisfies Operations);
 }
 

@@ -181,6 +181,7 @@ function rowOf(row: RowView, { prices }: Service): Row {
     fromJournal,
     edited,
     attempts,
+    progress,
     ...rest
   } = row;
   const spend = spendOf(usage, prices);
@@ -195,6 +196,7 @@ function rowOf(row: RowView, { prices }: Service): Row {
     ...(tokens === 0 ? {} : { tokens }),
     ...(spend.cost === null || tokens === 0 ? {} : { cost: spend.cost }),
     ...("error" in row ? { problem: describe(error) } : {}),
+    ...(progress === undefined ? {} : { progress: describe(progress) }),
     ...(row.turn === undefined || usage[0] === undefined ? {} : { model: usage[0].model }),
   };
 }
