@@ -4,7 +4,16 @@ import type { ListedRun, RunStateName, RunStatus, ScheduleInfo } from "@durable/
 import type { Purged } from "@durable/core/types";
 import type { ChildSum, ForkPlan, Lineage, Spend } from "@durable/core/inspect";
 import type { WorkflowPause } from "@durable/core/storage";
-import type { Costs, DeclaredLimit, Doing, FailureGroup, Fleet, LimitUse, Pulse, QuotaUse } from "@durable/core/inspect";
+import type {
+  Costs,
+  DeclaredLimit,
+  Doing,
+  FailureGroup,
+  Fleet,
+  LimitUse,
+  Pulse,
+  QuotaUse,
+} from "@durable/core/inspect";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
 /** Runs that one connection for changes is about. */
@@ -67,6 +76,8 @@ export interface RunList {
   readonly runs: readonly RunItem[];
   /** The cursor of the next page; `null` on the last page. */
   readonly next: string | null;
+  /** How many of the newest runs were sorted, where there are more of them. */
+  readonly sorted?: number;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Which rows the timeline has, and in which order. Proven in test/rows.test.ts. */
+/** Which rows the timeline has, and in which order. Proven in test/run-page.test.ts. */
 
 import type { Row, RunPage } from "../../src/api.ts";
 import { isUndo } from "./story.ts";

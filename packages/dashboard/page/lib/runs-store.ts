@@ -22,6 +22,8 @@ export class RunsStore {
   readonly error = signal<string | null>(null);
   /** How many new runs wait to be shown. */
   readonly hidden = signal(0);
+  /** How many of the newest runs were sorted, where there are more. */
+  readonly sorted = signal<number | null>(null);
   scrolled = false;
   #query: Query = {};
   #next: string | null = null;
@@ -57,8 +59,9 @@ export class RunsStore {
 
   async #load(cursor: string | null, take: (runs: readonly RunItem[]) => void, turn: number): Promise<void> {
     try {
-      const { runs, next } = await getRuns({ ...this.#query, cursor, limit: String(page) });
+      const { runs, next, sorted = null } = await getRuns({ ...this.#query, cursor, limit: String(page) });
       if (turn !== this.#turn) return;
+      this.sorted.value = sorted;
       take(runs);
       this.#next = next;
       this.error.value = null;

@@ -1,4 +1,4 @@
-/** What a run does now, in one sentence, and what just happened in it. Proven in test/story.test.ts. */
+/** What a run does now, in one sentence, and what just happened in it. Proven in test/run-page.test.ts. */
 
 import type { Row, RunPage } from "../../src/api.ts";
 import { clock, cost, duration, plural } from "./format.ts";

@@ -7,7 +7,6 @@ import { getAttention, postAction } from "../lib/api.ts";
 import { clock, count, duration, plural, spent, timeLeft } from "../lib/format.ts";
 import { keep, kept } from "../lib/kept.ts";
 import { messageOf, now, say, session } from "../lib/state.ts";
-import { searchValue } from "@durable/core/inspect";
 import { Link } from "./basic.tsx";
 import { BulkDialog } from "./bulk.tsx";
 import { Bars, type Range } from "./pulse.tsx";
@@ -162,7 +161,7 @@ function failedItems({ failures }: Attention, range: Range): Item[] {
       title: message || code,
       text: `${workflow}${key === undefined ? "" : `, in ${key}`}, since ${clock(first, now.value)}, last ${duration(now.value - last)} ago${money}`,
       chart: group.parts,
-      to: `/?${new URLSearchParams({ status: "failed", workflow, since: range, ...(key !== undefined && { error: searchValue(key) }) }).toString()}`,
+      to: `/?${new URLSearchParams({ failure: id, ...(range !== "24h" && { range }) }).toString()}`,
       verb: "Show",
       group,
     };

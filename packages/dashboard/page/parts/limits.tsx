@@ -57,7 +57,9 @@ function Declared({ limits }: { limits: OperateProps["data"]["declared"] }): JSX
       columns={["Workflow", "Limit", "For each key"]}
       rows={limits.map(({ workflow, what, max, perMs = 0, keyed }) => [
         <b key="name">{workflow}</b>,
-        what === "rate" ? `at most ${count(max)} begin within ${duration(perMs)}` : `at most ${count(max)} at once`,
+        what === "rate"
+          ? `at most ${count(max)} begin within ${duration(perMs)}`
+          : `at most ${count(max)} at once`,
         keyed ? "yes" : "no, all runs together",
       ])}
     />

@@ -9,7 +9,8 @@ import { getRuns } from "../lib/api.ts";
 import { shortId, stateName } from "../lib/format.ts";
 import { toggleUtc } from "../lib/kept.ts";
 import { go, runPath } from "../lib/router.ts";
-import { toggleTheme } from "../lib/state.ts";
+import { runCommands } from "../lib/run-commands.ts";
+import { say, toggleTheme } from "../lib/state.ts";
 import { Dialog } from "./basic.tsx";
 
 export const paletteOpen = signal(false);
@@ -19,6 +20,8 @@ interface Choice {
   readonly name: string;
   readonly about: string;
   readonly act: () => void;
+  /** Why it is not possible now. */
+  readonly not?: string | null;
 }
 
 const actions: readonly Choice[] = [
@@ -45,6 +48,19 @@ const actions: readonly Choice[] = [
   { id: "theme", name: "Light or dark theme", about: "do", act: toggleTheme },
   { id: "zone", name: "Times in UTC or your zone", about: "do", act: toggleUtc },
 ];
+
+/** What is possible with the open run comes first. What is not possible comes last, and says why. */
+function choicesNow(): readonly Choice[] {
+  const ofRun = runCommands.value.map(({ id, name, not, act }): Choice => ({
+    id: `run ${id}`,
+    name,
+    about: not ?? "this run",
+    act: () => (not === null ? act() : say(not)),
+    not,
+  }));
+  return [...ofRun.filter(({ not }) => not === null), ...actions, ...ofRun.filter(({ not }) => not !== null)];
+}
+
 const mostRuns = 8;
 const pauseMs = 150;
 
@@ -111,13 +127,13 @@ function useChoices() {
   const isFound = (): boolean => found.value.text === text.value;
   const all = (): readonly Choice[] => {
     const words = text.value.toLowerCase();
-    return [...actions.filter(({ name }) => name.toLowerCase().includes(words)), ...found.value.runs];
+    return [...choicesNow().filter(({ name }) => name.toLowerCase().includes(words)), ...found.value.runs];
   };
   const at = (): number => Math.min(chosen.value, all().length - 1);
   /** Enter before the runs are there takes the first one of them when they come. */
   const enter = (): void => {
     const choice = all()[at()];
-    wanted.value = chosen.value === 0 && !isFound() && !actions.some(({ id }) => id === choice?.id);
+    wanted.value = chosen.value === 0 && !isFound() && !choicesNow().some(({ id }) => id === choice?.id);
     if (choice !== undefined && !wanted.value) take(choice);
   };
   useEffect(() => {
@@ -168,6 +184,7 @@ function Open(): JSX.Element {
               id={`palette-${i}`}
               role="option"
               aria-selected={i === at}
+              aria-disabled={typeof choice.not === "string"}
               onClick={() => take(choice)}
             >
               <span dir="auto">{choice.name}</span> <small>{choice.about}</small>

@@ -5,6 +5,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
 import { postAction, postMessage } from "../lib/api.ts";
 import { readJson } from "../lib/form.ts";
+import { useRunCommands } from "../lib/run-commands.ts";
 import { messageOf, say } from "../lib/state.ts";
 import { Dialog } from "./basic.tsx";
 
@@ -82,14 +83,23 @@ export function Actions({ run, onFork, onChange }: ActionsProps): JSX.Element {
   };
   const not = refusals(run);
   const isPaused = run.paused !== null;
+  const onPause = isPaused ? () => void act("unpause") : ask("pause");
+  useRunCommands([
+    { id: "fork", name: "Fork this run", not: not.fork, act: onFork },
+    { id: "send", name: "Send a message to this run", not: not.send, act: ask("send") },
+    { id: "pause", name: isPaused ? "Unpause this run" : "Pause this run", not: not.pause, act: onPause },
+    { id: "wake", name: "Wake this run", not: not.wake, act: () => void act("wake") },
+    { id: "cancel", name: "Cancel this run", not: not.cancel, act: ask("cancel") },
+    { id: "retry", name: "Retry this run", not: not.retry, act: () => void act("retry") },
+  ]);
   return (
     <>
       <Action name="Fork" not={not.fork} onClick={onFork} />
       <Action name="Send" not={not.send} onClick={ask("send")} />
       {isPaused ? (
-        <Action name="Unpause" main not={not.pause} onClick={() => void act("unpause")} />
+        <Action name="Unpause" main not={not.pause} onClick={onPause} />
       ) : (
-        <Action name="Pause" not={not.pause} onClick={ask("pause")} />
+        <Action name="Pause" not={not.pause} onClick={onPause} />
       )}
       <Action name="Wake" not={not.wake} onClick={() => void act("wake")} />
       <Action name="Cancel" not={not.cancel} onClick={ask("cancel")} />

@@ -6,7 +6,7 @@ import type { RunStatus } from "@durable/core";
 import { searchFields, searchText, type SearchTerms } from "@durable/core/inspect";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Attention, Counts, PulseReply } from "../../src/api.ts";
+import type { Attention, Counts, PulseReply, RunItem } from "../../src/api.ts";
 import { countWaits, getAttention, getCounts, getPulse, watch } from "../lib/api.ts";
 import { plural } from "../lib/format.ts";
 import { grouped, type ListLine } from "../lib/grouping.ts";
@@ -63,9 +63,10 @@ export function RunsScreen(): JSX.Element {
   const store = useMemo(() => new RunsStore(), []);
   const counts = useSignal<Counts | null>(null);
   const sort = queryOf("sort");
-  const query = { ...filters.value, sort };
-  const key = JSON.stringify(query);
   const range = ranges.find((one) => one === queryOf("range")) ?? "24h";
+  const failure = queryOf("failure");
+  const query = { ...filters.value, sort, ...(failure !== "" && { failure, range }) };
+  const key = JSON.stringify(query);
   const { pulse, attention, load } = useOverview(range);
   const count = async (): Promise<void> => {
     counts.value = await getCounts().catch(() => counts.peek());
@@ -155,11 +156,18 @@ const chooseChip = (name: string): void =>
     waiting: name === "waiting" ? "yes" : null,
   });
 
+/** Every run has one status; open waits are counted beside it. */
+function totalOf({ waiting: _, ...counts }: Counts): string {
+  const all = Object.values(counts);
+  const sum = all.reduce((total, one) => total + one.count, 0);
+  return `${sum}${all.some(({ more }) => more) ? "+" : ""}`;
+}
+
 function Chips({ counts: all }: { counts: Counts | null }): JSX.Element {
   const { status: asked = "", waiting = "", ...others } = filters.value;
   const status = waiting === "" ? asked : asked === "" ? "waiting" : null;
   // They count all runs, so with another filter they would say something else than the list.
-  const counts = Object.keys(others).length === 0 ? all : null;
+  const counts = Object.keys(others).length === 0 && queryOf("failure") === "" ? all : null;
   const shown = chips.filter(
     ([name]) => name === status || !rare.includes(name) || (all?.[name].count ?? 0) > 0,
   );
@@ -171,7 +179,7 @@ function Chips({ counts: all }: { counts: Counts | null }): JSX.Element {
         aria-pressed={status === ""}
         onClick={() => chooseChip("")}
       >
-        All
+        All {counts !== null && <b>{totalOf(counts)}</b>}
       </button>
       {shown.map(([name, style, label]) => (
         <button
@@ -260,15 +268,17 @@ function RunsList({ store, onDone }: { store: RunsStore; onDone: () => void }): 
   const pick = (runId: string): void => pickOne(picked, runId);
   const { lines, chosen, choose } = useLines(store, pick);
   const { error, state, hidden } = store;
+  const failure = queryOf("failure") === "" ? null : <OneFailure item={lines[0]?.item} />;
   if (error.value !== null && lines.length === 0)
     return <Problem text={error.value} onRetry={() => void store.again()} />;
   if (state.value === "loading" && lines.length === 0) return <p class="soft pane">Reading the runs…</p>;
-  if (lines.length === 0 && state.value === "end") return <NoRuns />;
+  if (lines.length === 0 && state.value === "end") return failure ?? <NoRuns />;
   const isAll = picked.value.size > 0 && lines.every(({ item }) => picked.value.has(item.runId));
   const pickLoaded = (): void =>
     void (picked.value = new Set(isAll ? [] : lines.map(({ item }) => item.runId)));
   return (
     <>
+      {failure}
       <div class="card list">
         {hidden.value > 0 && (
           <button type="button" class="pill" onClick={() => store.show()}>
@@ -314,6 +324,20 @@ function RunsList({ store, onDone }: { store: RunsStore; onDone: () => void }): 
   );
 }
 
+/** The list is about one kind of failure, as the head of the page counted it. */
+function OneFailure({ item }: { item: RunItem | undefined }): JSX.Element {
+  return (
+    <p class="one-failure" role="status" dir="auto">
+      {item === undefined
+        ? "No run has failed in this way in the time of the figures."
+        : `Only failures of ${item.workflow} like this one: ${item.error?.message || item.error?.code || ""}`}{" "}
+      <button type="button" class="btn small" onClick={() => setQuery({ failure: null })}>
+        Show all runs
+      </button>
+    </p>
+  );
+}
+
 function onArrow(event: KeyboardEvent, move: (step: number) => void): void {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step === 0) return;
@@ -337,6 +361,8 @@ function Footer({ store, shown }: { store: RunsStore; shown: number }): JSX.Elem
     <div class="foot" role="status">
       <span>
         {state.value === "end" ? plural(shown, "run") : `${plural(shown, "run")}, more below`}
+        {store.sorted.value !== null &&
+          `, sorted among the newest ${store.sorted.value.toLocaleString("en")} runs of the time. Choose a shorter time to see older ones`}
         {state.value === "loading" && ", reading more"}
         {error.value !== null && ` (${error.value})`}
       </span>

@@ -37,7 +37,17 @@ export async function operations(service: Service, { request }: Call): Promise<R
   ];
   const workflows = [...new Set(known)].filter((name) => name !== "").toSorted();
   const declared = declaredLimits(app);
-  const reply = { schedules, fleet, limits, declared, quotas, paused, doing, workflows, now: app.world.now() };
+  const reply = {
+    schedules,
+    fleet,
+    limits,
+    declared,
+    quotas,
+    paused,
+    doing,
+    workflows,
+    now: app.world.now(),
+  };
   return json(200, reply satisfies Operations);
 }
 

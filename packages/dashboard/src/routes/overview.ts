@@ -36,7 +36,7 @@ const mostBlocked = 100;
 /** A run that is due for a shorter time is about to be taken. */
 const patientMs = 60_000;
 
-function rangeIn({ url }: Call, now: number): PulseOptions {
+function rangeIn({ url }: Pick<Call, "url">, now: number): PulseOptions {
   const name = url.searchParams.get("range") ?? "24h";
   const range = Object.hasOwn(ranges, name) ? ranges[name] : undefined;
   if (range === undefined)
@@ -113,6 +113,17 @@ async function failuresOf(
 ): Promise<FailureGroup[] | null> {
   const failed = await failedDuring(service.app, range);
   return failed === null ? null : failureGroups(await readable(service, request, failed), range);
+}
+
+/** The runs of one kind of failure, as the head of the page counts them; `null` where the list is not about one. */
+export async function failedAlike(
+  service: Service,
+  call: Pick<Call, "request" | "url">,
+): Promise<readonly string[] | null> {
+  const asked = call.url.searchParams.get("failure") ?? "";
+  if (asked === "") return null;
+  const groups = await failuresOf(service, call.request, rangeIn(call, service.app.world.now()));
+  return ofGroup(groups, asked)?.[0]?.runs ?? [];
 }
 
 const ofGroup = (groups: readonly FailureGroup[] | null, asked: string): FailureGroup[] | null =>

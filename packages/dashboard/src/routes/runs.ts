@@ -25,6 +25,7 @@ import { allow, type Call, json, readable, runIdOf } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
 import type { Service } from "../options.ts";
 import { describe } from "../text.ts";
+import { failedAlike } from "./overview.ts";
 import { listIn, numberIn } from "./request.ts";
 
 const statuses: readonly RunStatus[] = [
@@ -80,9 +81,11 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
         ...(runId === undefined ? {} : { runId: runIdOf(runId) }),
         ...(tags === undefined ? {} : { tags }),
       });
+  const failed = await failedAlike(service, { request, url });
   const named = listIn(url, "ids").slice(0, mostNamed);
   if (named.length > 0) {
-    const heads = (await listedRuns(app, named)).filter((head) => search.fits(head));
+    const wanted = failed === null ? named : named.filter((runId) => failed.includes(runId));
+    const heads = (await listedRuns(app, wanted)).filter((head) => search.fits(head));
     return reply(service, await readable(service, request, heads), null);
   }
   const traced = await listedOfTrace(app, url.searchParams.get("text") ?? "");
@@ -92,6 +95,7 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
   }
   const sort = url.searchParams.get("sort") ?? "";
   const asked = { search, limit, cursor: url.searchParams.get("cursor") || null };
+  if (failed !== null) return pageOf(service, request, { ...asked, runIds: failed });
   if (sort !== "") return sortedRuns(service, request, { ...asked, sort });
   const [status] = search.statuses;
   const isOne = search.statuses.length === 1;
@@ -113,10 +117,15 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
   return reply(service, found, cursor);
 }
 
-async function reply(service: Service, heads: readonly ListedRun[], next: string | null): Promise<Response> {
+async function reply(
+  service: Service,
+  heads: readonly ListedRun[],
+  next: string | null,
+  rest: Pick<RunList, "sorted"> = {},
+): Promise<Response> {
   const doing = await underWay(service.app);
   const runs = heads.map((head) => itemOf(service, head, doing.get(head.runId)));
-  return json(200, { runs, next } satisfies RunList);
+  return json(200, { runs, next, ...rest } satisfies RunList);
 }
 
 interface Sorted {
@@ -155,20 +164,38 @@ async function sortedRuns(
     );
   const { createdAfter: after = 0, createdBefore: before = Infinity, workflow } = search.query;
   const names = workflow === undefined ? null : [workflow].flat();
-  const all = await storage.during({ by: "created", after, before, limit: mostSorted });
+  const all = await storage.during({ by: "created", after, before, limit: mostSorted + 1 });
+  const isCut = all.length > mostSorted;
   const sorted = all
+    .slice(0, mostSorted)
     .filter((run) => names === null || names.includes(run.workflow))
     .map((run) => [run.runId, by(run)] as const)
-    .toSorted(([, a], [, b]) => b - a);
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([runId]) => runId);
+  const asked = { search, limit, cursor, runIds: sorted };
+  return pageOf(service, request, asked, isCut ? { sorted: mostSorted } : {});
+}
+
+interface Ordered extends Omit<Sorted, "sort"> {
+  readonly runIds: readonly string[];
+}
+
+/** A page of runs whose order is known. */
+async function pageOf(
+  service: Service,
+  request: Request,
+  { search, limit, cursor, runIds }: Ordered,
+  rest: Pick<RunList, "sorted"> = {},
+): Promise<Response> {
   const found: ListedRun[] = [];
   let at = Math.max(0, Math.floor(Number(cursor ?? 0)) || 0);
-  for (const end = at + mostRead; at < Math.min(sorted.length, end) && found.length < limit;) {
-    const next = sorted.slice(at, at + limit - found.length).map(([runId]) => runId);
+  for (const end = at + mostRead; at < Math.min(runIds.length, end) && found.length < limit;) {
+    const next = runIds.slice(at, at + limit - found.length);
     at += next.length;
-    const heads = (await listedRuns(app, next)).filter((head) => search.fits(head));
+    const heads = (await listedRuns(service.app, next)).filter((head) => search.fits(head));
     found.push(...(await readable(service, request, heads)));
   }
-  return reply(service, found, at < sorted.length ? String(at) : null);
+  return reply(service, found, at < runIds.length ? String(at) : null, rest);
 }
 
 const isOpen = ({ status }: RunDuring): boolean =>

@@ -1,7 +1,7 @@
 /** One call, and large values in parts: a page of one, places of words, and all of it as a file. Proven in test/parts.test.ts. */
 
 import { DurableError } from "@durable/core";
-import { type Plain, viewRun } from "@durable/core/inspect";
+import { type Plain, type RowView, type RunView, underWay, viewRun } from "@durable/core/inspect";
 import { HttpError } from "@durable/http";
 import { type Call, json } from "@durable/http/kit";
 import type { StepDetail, ValueField, ValueHits, ValuePart } from "../api.ts";
@@ -14,7 +14,11 @@ import { chapterIn, chunksOf, detailOf, shownRows } from "./run.ts";
 export async function stepDetail(service: Service, { runId, url }: Call): Promise<Response> {
   const key = url.searchParams.get("key") ?? "";
   const entries = await service.app.get(runId).entries({ chapter: chapterIn(url), struck: true });
-  const row = shownRows(viewRun(entries)).find((each) => each.key === key);
+  const find = (view: RunView): RowView | undefined => shownRows(view).find((each) => each.key === key);
+  // Of a call that is under way there may be no record yet.
+  const doing = async (): Promise<RunView> =>
+    viewRun(entries, { doing: (await underWay(service.app)).get(runId) });
+  const row = find(viewRun(entries)) ?? find(await doing());
   if (row === undefined)
     throw new DurableError("unknown-step", `Run ${runId} has no record of "${key}" in this chapter.`);
   const detail = detailOf(row, entries, { prices: service.prices, room: new Room(largest) });

@@ -12,13 +12,11 @@ interface Violation {
   readonly nodes: readonly { readonly html: string }[];
 }
 
-/** Faults that axe calls serious or critical. */
+/** All faults that axe finds, however small it calls them. */
 export async function axeProblems(page: Page): Promise<string[]> {
   await page.evaluate(source);
   const { violations } = await page.evaluate<{ violations: Violation[] }>(
     "axe.run(document, { resultTypes: ['violations'] })",
   );
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+  return violations.map(({ id, impact, nodes }) => `${id} (${impact}): ${nodes[0]?.html.slice(0, 200)}`);
 }

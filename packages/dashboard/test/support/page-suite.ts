@@ -319,7 +319,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await offline.close();
     });
 
-    test("has no serious fault for screen readers, in both themes, and fits every width", async () => {
+    test("has no fault for screen readers, in both themes, and fits every width", async () => {
       // Two screens here, all of them in `npm run test:full`; each in one of the looks.
       const looks = [
         ["light", 1400],

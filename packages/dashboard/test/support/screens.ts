@@ -7,6 +7,7 @@ export const screens: Readonly<Record<string, string>> = {
   "runs-sorted": "/?sort=cost&range=7d",
   inbox: "/inbox",
   cost: "/cost",
+  evals: "/evals",
   run: "/runs/loan-7",
   "run-step": "/runs/loan-7?step=parallel%5Bcredit%5D%2Fassess",
   "run-waiting": "/runs/brief-1?step=approve",
