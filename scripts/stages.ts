@@ -25,7 +25,7 @@ export const stages: readonly Stage[] = [
   { name: "exports:check", seconds: 60 },
   { name: "size", seconds: 60 },
   { name: "packages:check", seconds: 120 },
-  { name: "consumers:check", seconds: 420 },
+  { name: "consumers:check", seconds: 540 },
   { name: "docs:check", seconds: 300 },
   { name: "test:full", seconds: 3_000, counts: true },
 ];
