@@ -3,21 +3,35 @@
  * answer is under way when its process is killed, and must end all the same. Installs much (Next.js, wrangler), so
  * it is not a stage. Needs `npm run build`, and Chromium. `npm run try:templates -- worker edge` takes some of them.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@durable/http/client";
 import { openBrowser, picture } from "../packages/dashboard/test/support/chromium.ts";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";
 import { packInto } from "./lib/pack.ts";
-import { capture, environment } from "./lib/workspace.ts";
+import {
+  answers,
+  freePort,
+  kill,
+  killAll,
+  must,
+  patienceMs,
+  same,
+  start,
+  tarball,
+  until,
+} from "./lib/projects.ts";
+import { root } from "./lib/workspace.ts";
 
 type Page = Parameters<typeof picture>[0];
 
-const patienceMs = 120_000;
-/** The end of what the offline model says. */
-const lastWords = "the answer goes on to its end.";
-const running = new Set<ChildProcess>();
+/** All that the offline model of the chats says. */
+const wholeAnswer = /"(This answer [^"]+)"/.exec(
+  readFileSync(join(root, "packages", "cli", "templates", "next-chat", "lib", "model.ts"), "utf8"),
+)?.[1];
+if (wholeAnswer === undefined) throw new Error("The model of next-chat says something else.");
+const lastWords = wholeAnswer.slice(-30);
 
 const drives: Readonly<Record<string, (folder: string) => Promise<string>>> = {
   worker: driveWorker,
@@ -41,7 +55,7 @@ await packInto(async (tarballs, home) => {
       failures += 1;
       console.error(`${name}: FAILED. ${error instanceof Error ? error.stack : String(error)}`);
     } finally {
-      for (const child of running) await kill(child);
+      await killAll();
     }
   }
 });
@@ -69,69 +83,6 @@ function make(name: string, tarballs: string, home: string): string {
   ]);
   for (const script of ["types", "build"]) must(folder, "npm", ["run", "--if-present", script]);
   return folder;
-}
-
-function tarball(folder: string, name: string): string {
-  const file = readdirSync(folder).find((one) => new RegExp(`^durable-${name}-\\d`).test(one));
-  return join(folder, file ?? "");
-}
-
-function must(cwd: string, command: string, args: readonly string[]): void {
-  const { ok, said } = capture(command, args, { cwd, env: { NEXT_TELEMETRY_DISABLED: "1", CI: "1" } });
-  if (!ok) throw new Error(`${command} ${args.join(" ")}:\n${said}`);
-}
-
-interface Program {
-  readonly child: ChildProcess;
-  /** What it said, once that matches. */
-  readonly said: (what: RegExp) => Promise<string>;
-}
-
-function start(folder: string, [command = "", ...args]: readonly string[], env: NodeJS.ProcessEnv): Program {
-  const quiet = { NEXT_TELEMETRY_DISABLED: "1", WRANGLER_SEND_METRICS: "false" };
-  const child = spawn(command, args, {
-    cwd: folder,
-    env: { ...environment(), ...quiet, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-    // With its children, so that a kill takes all of them.
-    detached: true,
-  });
-  running.add(child);
-  let text = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on("data", (part: Buffer) => (text += part.toString()));
-  const said = (what: RegExp): Promise<string> =>
-    until(`${command} ${args.join(" ")} to say ${what}; it said:\n${text}`, () => {
-      if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}:\n${text}`);
-      return what.exec(text)?.[1] ?? null;
-    });
-  return { child, said };
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  running.delete(child);
-  if (child.pid === undefined) return;
-  const ended = child.exitCode !== null || child.signalCode !== null;
-  const closed = new Promise((resolve) => child.once("exit", resolve));
-  try {
-    process.kill(-child.pid, "SIGKILL");
-  } catch {
-    // All of its processes have ended.
-  }
-  if (!ended) await closed;
-}
-
-async function until<T>(what: string, look: () => Promise<T | null> | T | null): Promise<T> {
-  for (const end = Date.now() + patienceMs; Date.now() < end;) {
-    const found = await look();
-    if (found !== null) return found;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  throw new Error(`Waited in vain for ${what}`);
-}
-
-function freePort(): number {
-  return 20_000 + Math.floor(Math.random() * 20_000);
 }
 
 async function driveWorker(folder: string): Promise<string> {
@@ -209,8 +160,10 @@ async function driveChat(
     await page.waitForFunction(`document.querySelector("[role=status]").textContent === "ready"`);
     await picture(page, folder.split("/").at(-1) ?? "chat");
     const texts = await page.locator("li.assistant").allTextContents();
-    if (texts.length !== 1 || texts[0]?.split("no key").length !== 2)
-      throw new Error(`The page shows: ${texts.join("\n")}`);
+    same(
+      texts.map((text) => text.trim()),
+      [wholeAnswer],
+    );
     return "the server was killed in the middle of an answer, and the page went on to its end";
   } finally {
     await browser.close();
@@ -221,20 +174,11 @@ async function said(page: Page, text: string): Promise<void> {
   await page.locator("li.assistant", { hasText: text }).waitFor({ timeout: patienceMs });
 }
 
-async function answers(url: string): Promise<void> {
-  await until(`an answer of ${url}`, () =>
-    fetch(url).then(
-      ({ ok }) => (ok ? true : null),
-      () => null,
-    ),
-  );
-}
-
 /** As the chat, and an answer that no page reads: it is ended by the cron job alone, without a worker. */
 async function driveNext(folder: string): Promise<string> {
   const command = ["npm", "start"];
   const inPage = await driveChat(folder, command, {});
-  for (const child of running) await kill(child);
+  await killAll();
   const port = freePort();
   const url = `http://127.0.0.1:${port}`;
   const env = { PORT: String(port), CRON_SECRET: "cron" };
@@ -262,13 +206,27 @@ async function driveNext(folder: string): Promise<string> {
     return (await swept.json()) as { readonly advanced: number };
   };
   await until("the cron job to find the run", async () => ((await sweep()).advanced > 0 ? true : null));
-  const whole = await (await fetch(`${url}/api/chat/alone/stream`)).text();
-  if (!whole.includes('"its ') && !whole.includes("end.")) throw new Error(`The answer is: ${whole}`);
-  if ((await sweep()).advanced !== 0) throw new Error("The run was not ended by the first sweep.");
+  // Before anyone reads it, because readers continue an answer as well.
+  const listed = must(folder, "npm", ["exec", "--", "durable", "ls", "--workflow", "answer", "--json"]);
+  const { runs } = JSON.parse(listed) as { readonly runs: readonly { readonly status: string }[] };
+  same(
+    runs.map(({ status }) => status),
+    ["completed", "completed"],
+  );
+  same((await sweep()).advanced, 0);
+  const recorded = await (await fetch(`${url}/api/chat/alone/stream`)).text();
+  same(wordsOf(recorded), wholeAnswer);
   return `${inPage}; an answer that nobody read was ended by the cron job`;
 }
 
-function same(found: unknown, expected: unknown): void {
-  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
-  if (a !== b) throw new Error(`It gave ${a} instead of ${b}.`);
+/** The words of an answer, from the events of its stream; fails unless the stream has its end. */
+function wordsOf(stream: string): string {
+  const events = [...stream.matchAll(/^data: (\{.*\})$/gm)].map(
+    ([, data = ""]) => JSON.parse(data) as { readonly type: string; readonly delta?: string },
+  );
+  if (events.at(-1)?.type !== "finish") throw new Error(`The stream has no end: ${stream}`);
+  return events
+    .map(({ type, delta }) => (type === "text-delta" ? delta : ""))
+    .join("")
+    .trim();
 }

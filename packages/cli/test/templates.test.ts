@@ -1,4 +1,4 @@
-/** `durable init --template` and `--from`. scripts/check-templates.ts installs, builds and drives them. */
+/** `durable init --template` and `--from`. scripts/try-templates.ts installs, builds and drives them. */
 
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
