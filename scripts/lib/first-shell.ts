@@ -45,7 +45,9 @@ export class Shell {
       .split(delimiter)
       .filter((part) => !part.includes("node_modules"));
     const env = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^(npm_|INIT_CWD|NODE|DURABLE|CI$|COLOR)/i.test(name)),
+      Object.entries(process.env).filter(
+        ([name]) => !/^(npm_|INIT_CWD|NODE(?!_EXTRA_CA_CERTS)|DURABLE|CI$|COLOR)/i.test(name),
+      ),
     );
     const quiet = {
       npm_config_audit: "false",

@@ -3,6 +3,13 @@
 
 import { runCli } from "./cli.ts";
 import { exit } from "./exit.ts";
+import { oldNode } from "./version.ts";
+
+const tooOld = oldNode(process.versions.node);
+if (tooOld !== null) {
+  console.error(tooOld);
+  process.exit(exit.failed);
+}
 
 const abort = new AbortController();
 process.once("SIGINT", () => {

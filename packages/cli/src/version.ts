@@ -23,3 +23,13 @@ export function errorsPage(): string {
   const bundled = new URL("dist/errors.md", folder);
   return readFileSync(existsSync(bundled) ? bundled : new URL("../../docs/errors.md", folder), "utf8");
 }
+
+/** The oldest Node that runs this: `engines` of package.json. */
+const oldest = [22, 13] as const;
+
+/** What to say to a Node that is too old, and would fail with a syntax error somewhere; `null` for others. */
+export function oldNode(running: string): string | null {
+  const [major = 0, minor = 0] = running.split(".").map(Number);
+  if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return null;
+  return `durable: this is Node ${running}. Use ${oldest.join(".")} or newer; from 22.18 on, Node also runs TypeScript.`;
+}

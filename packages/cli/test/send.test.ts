@@ -43,6 +43,9 @@ test("show and ls have the report, and resume says how to answer", async () => {
   const shown = await project.cli(["show", "mail-1"]);
   expect(shown.out).toContain("report");
   expect(shown.out).toContain("for notes");
+  // Not resume, which would refuse.
+  expect(shown.err).toContain("durable send mail-1 'note' '...'");
+  expect(shown.err).not.toContain("durable resume");
   expect(await project.json(["show", "mail-1"])).toMatchObject({
     run: { report: { waits: "for notes" }, waiting: [{ key: "note", topic: "note" }] },
   });

@@ -321,7 +321,9 @@ function nextOf({ view: { runId, status, waits, rows }, retriable }: Look): stri
   );
   const last = rows.findLast(({ kind, seq }) => kind === "step" && seq !== null);
   const next: string[] = [];
-  if (waits.length > 0) next.push(`durable resume ${id}`);
+  const mail = waits.find(({ topic }) => topic !== undefined);
+  if (waits.some(({ topic }) => topic === undefined)) next.push(`durable resume ${id}`);
+  else if (mail !== undefined) next.push(`durable send ${id} '${mail.topic}' '...'`);
   if (status === "paused") next.push(`durable unpause ${id}`);
   if (retriable) next.push(`durable retry ${id}`);
   if (status === "failed")
