@@ -27,6 +27,8 @@ export async function pictureOf(app: App, id: string): Promise<RunPicture> {
   const waits = "waiting" in outcome ? outcome.waiting : [];
   const own = entries.findLastIndex(({ kind }) => kind === "run.forked");
   const forked = entries[own];
+  // What was undone is done again in a fork, so a fork cannot begin at what undid it.
+  const over = entries.findIndex(({ kind }) => kind === "run.failing" || kind === "run.cancelling");
   const edits =
     forked?.kind === "run.forked" ? new Set(forked.edits.map(({ key }) => key)) : new Set<string>();
   return {
@@ -34,7 +36,9 @@ export async function pictureOf(app: App, id: string): Promise<RunPicture> {
     parent: view.lineage?.parent ?? null,
     state: outcome.state,
     end: endOf(outcome),
-    entries: entries.map((entry, n) => entryPicture(entry, n < own, edits)),
+    entries: entries.map((entry, n) =>
+      entryPicture(entry, { inherited: n < own, isOver: over !== -1 && n > over, edits }),
+    ),
     waits: waits.map(({ key, note }) => ({ key, note: note === undefined ? "" : textOf(note) })),
     steps: view.rows
       .filter(({ kind, status }) => ["step", "suspend"].includes(kind) && status !== "open")
@@ -51,7 +55,14 @@ function endOf(outcome: Awaited<ReturnType<Run["outcome"]>>): string | null {
   return error.message;
 }
 
-function entryPicture(entry: Entry, inherited: boolean, edits: ReadonlySet<string>): EntryPicture {
+interface Place {
+  readonly inherited: boolean;
+  /** The code was over: this entry undoes what it did. */
+  readonly isOver: boolean;
+  readonly edits: ReadonlySet<string>;
+}
+
+function entryPicture(entry: Entry, { inherited, isOver, edits }: Place): EntryPicture {
   const key = "key" in entry ? entry.key : null;
   const usage = "usage" in entry ? (entry.usage ?? []) : [];
   const isStep = entry.kind === "step.completed";
@@ -63,7 +74,7 @@ function entryPicture(entry: Entry, inherited: boolean, edits: ReadonlySet<strin
     inherited,
     edited: inherited && isStep && edits.has(entry.key),
     cost: usage.length === 0 ? null : usage.reduce((sum, { cost = 0 }) => sum + cost, 0),
-    json: isStep ? jsonOf(entry.value) : null,
+    json: isStep && !isOver ? jsonOf(entry.value) : null,
   };
 }
 

@@ -1,9 +1,11 @@
 /** The site as it is published: built from the sources, served as files, and used in a browser that reaches nothing else. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { skipReason } from "../../packages/dashboard/test/support/chromium.ts";
+import { everyProgramTests } from "./support/every-program.ts";
 import { fileTests, pageTests } from "./support/pages.ts";
 import { playgroundTests } from "./support/plays.ts";
 import { buildSite, SiteVisit } from "./support/site.ts";
+import { strangerTests } from "./support/strangers.ts";
 
 beforeAll(buildSite, 900_000);
 
@@ -18,9 +20,11 @@ describe.skipIf(skipReason !== null)("the site in Chromium", () => {
   afterAll(() => site?.close());
 
   pageTests(() => site);
+  everyProgramTests(() => site);
   playgroundTests(() => site);
+  strangerTests(() => site);
 
-  test("nothing left the site, and the policy refused nothing but the hostile program", () => {
+  test("nothing left the site, and no page had an error", () => {
     expect(site.strangers).toEqual([]);
     expect(site.errors).toEqual([]);
   });

@@ -3,6 +3,8 @@ import type { Locator, Page } from "../../../packages/dashboard/test/support/chr
 
 export class Player {
   readonly page: Page;
+  /** What the calls said that were answered by hand. */
+  readonly asked: string[] = [];
 
   constructor(page: Page) {
     this.page = page;
@@ -62,6 +64,7 @@ export class Player {
   async reply(): Promise<void> {
     const first = this.page.locator("[data-attempt]:has(.pg-small)").first();
     const key = (await first.getAttribute("data-attempt")) ?? "";
+    this.asked.push((await first.locator(".pg-value").textContent()) ?? "");
     await first.locator(".pg-small").click();
     await this.page.locator(`[data-attempt="${key}"] .pg-small`).waitFor({ state: "detached" });
   }
@@ -73,6 +76,71 @@ export class Player {
       if (state !== "call") return state;
       await this.reply();
     }
+  }
+
+  /** Answers the wait of the run. */
+  async answer(): Promise<void> {
+    await this.press("Answer");
+    await this.page.locator("[data-wait]").waitFor({ state: "detached" });
+  }
+
+  /** Goes on to the end, and answers what is asked. */
+  async toTheEnd(): Promise<string> {
+    for (;;) {
+      const state = await this.finish();
+      if (state !== "waiting") return state;
+      await this.answer();
+    }
+  }
+
+  /** Goes on until so many calls were answered, also behind a wait. Gives `call`, or the state of a run that has ended. */
+  async afterReplies(answered: number): Promise<string> {
+    let state = await this.next();
+    for (let n = 0; n < answered && state === "call"; n++) {
+      await this.reply();
+      state = await this.next();
+      if (state !== "waiting") continue;
+      await this.answer();
+      state = await this.next();
+    }
+    return state;
+  }
+
+  /** Calls that have left the program, in all runs. */
+  async calls(): Promise<number> {
+    return (await this.count("Model calls")) + (await this.count("Service calls"));
+  }
+
+  /** The keys of outputs that can be forked and edited. */
+  outputs(): Promise<string[]> {
+    return this.page
+      .locator(".pg-entry:has(.pg-actions)")
+      .evaluateAll((all) => all.map((one) => one.getAttribute("data-key") ?? ""));
+  }
+
+  /** Shows another run of the tree. */
+  async select(run: string): Promise<void> {
+    const choice = this.page.locator(".pg-run", { has: this.page.getByText(run, { exact: true }) });
+    await choice.click();
+    await this.page.getByLabel(`Journal of ${run}`, { exact: true }).waitFor();
+  }
+
+  /** Forks with another output of a step. */
+  async edit(key: string, json: string): Promise<void> {
+    await this.press(`Edit this output: ${key}`);
+    await this.page.getByLabel(`Another output of ${key}, as JSON`).fill(json);
+    await this.press("Fork with this");
+  }
+
+  /** Replaces the text in the editor. */
+  async write(change: (code: string) => string): Promise<void> {
+    const content = this.page.locator(".pg .cm-content");
+    const code = await content.evaluate((element) =>
+      [...element.querySelectorAll(".cm-line")].map((line) => line.textContent).join("\n"),
+    );
+    await content.click();
+    await this.page.keyboard.press("ControlOrMeta+a");
+    await this.page.keyboard.insertText(change(code));
   }
 
   async count(name: "Model calls" | "Service calls" | "From the journal"): Promise<number> {

@@ -1,19 +1,8 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { axeProblems } from "../../../packages/dashboard/test/support/axe.ts";
-import { picture, type Page, type Response } from "../../../packages/dashboard/test/support/chromium.ts";
+import { picture, type Response } from "../../../packages/dashboard/test/support/chromium.ts";
 import { Player } from "./player.ts";
 import type { SiteVisit } from "./site.ts";
-
-/** The calls of each program when nothing goes wrong, and its end. */
-const programs = {
-  story: { calls: 4, end: "completed" },
-  agent: { calls: 4, end: "completed" },
-  approval: { calls: 3, end: "completed" },
-  review: { calls: 4, end: "completed" },
-  saga: { calls: 5, end: "failed" },
-  race: { calls: 3, end: "completed" },
-} as const;
 
 /** A person at the playground. */
 export function playgroundTests(site: () => SiteVisit): void {
@@ -22,63 +11,6 @@ export function playgroundTests(site: () => SiteVisit): void {
   async function visit(program: string, byHand = true): Promise<Player> {
     return Player.open(await site().page(), playground(program), byHand);
   }
-
-  /** Goes on to the end, and answers what is asked. */
-  async function toTheEnd(player: Player): Promise<string> {
-    for (;;) {
-      const state = await player.finish();
-      if (state !== "waiting") return state;
-      await player.press("Answer");
-      await player.page.locator("[data-wait]").waitFor({ state: "detached" });
-    }
-  }
-
-  const calls = async (player: Player): Promise<number> =>
-    (await player.count("Model calls")) + (await player.count("Service calls"));
-
-  test.each(Object.entries(programs))(
-    "%s survives a crash in each of its steps, with reloads",
-    async (name, { calls: plain, end }) => {
-      const player = await visit(name);
-      const { page } = player;
-      let crashes = 0;
-      for (let answered = 0; ; answered++) {
-        const before = await calls(player);
-        await player.press("Run");
-        // So many calls are answered before the crash.
-        let state = await player.next();
-        for (let n = 0; n < answered && state === "call"; n++) {
-          await player.reply();
-          state = await player.next();
-          if (state !== "waiting") continue;
-          await player.press("Answer");
-          await page.locator("[data-wait]").waitFor({ state: "detached" });
-          state = await player.next();
-        }
-        if (state !== "call") break;
-        const lost = await player.open();
-        crashes += 1;
-        if (answered % 2 === 0) {
-          await player.crash();
-          expect(await page.locator("[data-lost]").count(), `${name} ${answered}`).toBe(new Set(lost).size);
-        } else {
-          // A reload ends the worker, too. The page shows the journal again, and runs nothing.
-          const recorded = await player.entries();
-          await page.reload();
-          await player.ready();
-          await page.locator(".pg-entries > [data-kind]").first().waitFor();
-          expect((await player.entries()).slice(0, recorded.length)).toEqual(recorded);
-          expect(await player.open()).toEqual([]);
-        }
-        await player.press("Continue");
-        expect(await toTheEnd(player), `${name} ${answered}`).toBe(end);
-        // Only what was under way is called again.
-        expect((await calls(player)) - before, `${name} ${answered}`).toBe(plain + lost.length);
-      }
-      expect(crashes).toBeGreaterThanOrEqual(name === "race" || name === "review" ? 2 : plain);
-      await page.context().close();
-    },
-  );
 
   test("results from the journal are marked, counted, and not paid again", async () => {
     const player = await visit("story");
@@ -137,42 +69,6 @@ export function playgroundTests(site: () => SiteVisit): void {
     await page.context().close();
   });
 
-  /** Replaces the text in the editor. */
-  async function write(player: Player, change: (code: string) => string): Promise<void> {
-    const content = player.page.locator(".pg .cm-content");
-    const code = await content.evaluate((element) =>
-      [...element.querySelectorAll(".cm-line")].map((line) => line.textContent).join("\n"),
-    );
-    await content.click();
-    await player.page.keyboard.press("ControlOrMeta+a");
-    await player.page.keyboard.insertText(change(code));
-  }
-
-  test("code is changed under a parked run, and a change that does not fit is refused by name", async () => {
-    const player = await visit("approval");
-    const { page } = player;
-    await player.press("Run");
-    expect(await player.finish()).toBe("waiting");
-    await page.reload();
-    await player.ready();
-    await page.locator("[data-wait=approve]").waitFor();
-    await write(player, (code) => code.replace("mail to", "letter to"));
-    await player.press("Answer");
-    await page.locator("[data-wait]").waitFor({ state: "detached" });
-    expect(await player.finish()).toBe("completed");
-    expect(await calls(player)).toBe(3);
-    expect(await player.said()).toContain("from the journal");
-
-    await player.press("Run");
-    expect(await player.finish()).toBe("waiting");
-    await write(player, (code) => code.replace('"approve"', '"permit"'));
-    await player.press("Answer");
-    await page.waitForFunction(() => document.querySelector(".pg-journal")?.textContent?.includes("approve"));
-    await page.locator('[data-state="blocked"], .pg-bad').first().waitFor();
-    expect(await player.said()).toMatch(/approve/);
-    await page.context().close();
-  });
-
   test("a link carries the program with its journal, and nothing runs before a button is pressed", async () => {
     const player = await visit("approval");
     await player.press("Run");
@@ -194,7 +90,7 @@ export function playgroundTests(site: () => SiteVisit): void {
     await guest.press("Answer");
     await page.locator("[data-wait]").waitFor({ state: "detached" });
     expect(await guest.finish()).toBe("completed");
-    expect(await calls(guest)).toBe(3);
+    expect(await guest.calls()).toBe(3);
 
     // A damaged link is refused, and the page works.
     await page.goto("about:blank");
@@ -204,81 +100,20 @@ export function playgroundTests(site: () => SiteVisit): void {
     await page.context().close();
   });
 
-  const hostile = `import { durable } from "@durable/core";
-export default durable("hostile", async (ctx) => {
-  const tried: string[] = await ctx.step("try", async () => {
-    const said: string[] = [];
-    const attempt = async (name: string, work: () => unknown) => {
-      try { await work(); said.push(name + " worked"); } catch { said.push(name + " refused"); }
-    };
-    await attempt("fetch", () => fetch("https://example.org/?secret"));
-    await attempt("fetch-site", () => fetch("/"));
-    await attempt("import", () => import("https://example.org/x.js"));
-    await attempt("eval", () => (0, eval)("1"));
-    await attempt("socket", () => new Promise((ok, no) => { const s = new WebSocket("wss://example.org"); s.onopen = ok; s.onerror = no; }));
-    await attempt("module", () => require("node:fs"));
-    return said;
-  });
-  return "<img src=x onerror=alert(1)> " + tried.join(", ");
-});
-`;
-
-  test("a program reaches no network, and its values are texts", async () => {
-    const player = await visit("story", false);
-    await write(player, () => hostile);
-    await player.press("Run");
-    expect(await player.finish()).toBe("completed");
-    const said = await player.said();
-    for (const name of ["fetch", "fetch-site", "import", "eval", "socket", "module"])
-      expect(said).toContain(`${name} refused`);
-    expect(said).not.toContain("worked");
-    expect(said).toContain("<img src=x onerror=alert(1)>");
-    expect(await player.page.locator(".pg-journal img").count()).toBe(0);
-    // Refusals of the policy are what this test wants.
-    site().errors.length = 0;
-    await player.page.context().close();
-  });
-
   test("a program that never ends is crashed, one that cannot be compiled is explained", async () => {
     const player = await visit("story", false);
-    await write(
-      player,
+    await player.write(
       () =>
         'import { durable } from "@durable/core";\nexport default durable("loop", async (ctx) => { await ctx.step("a", () => 1); for (;;) {} });\n',
     );
     await player.press("Run");
     await player.crash();
-    await write(player, () => "export default durable(;\n");
+    await player.write(() => "export default durable(;\n");
     await player.press("Run");
     const refusal = player.page.getByText(/Unexpected token/);
     await refusal.waitFor();
     expect(await refusal.count()).toBeGreaterThan(0);
     await player.page.context().close();
-  });
-
-  async function looks(page: Page, name: string): Promise<string[]> {
-    await picture(page, name);
-    return (await axeProblems(page)).map((problem) => `${name}: ${problem}`);
-  }
-
-  test("axe finds nothing in it, light and dark, wide and narrow", async () => {
-    const found: string[] = [];
-    for (const colorScheme of ["light", "dark"] as const)
-      for (const width of [1280, 390]) {
-        const page = await site().page({ colorScheme, viewport: { width, height: 900 } });
-        const player = await Player.open(page, site().url);
-        found.push(...(await looks(page, `first-${colorScheme}-${width}`)));
-        await player.press("Run");
-        await player.next();
-        await player.reply();
-        await player.next();
-        found.push(...(await looks(page, `running-${colorScheme}-${width}`)));
-        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${width}`).toBe(
-          true,
-        );
-        await page.context().close();
-      }
-    expect(found).toEqual([]);
   });
 
   test("three guides have one, and it is a page to embed", async () => {

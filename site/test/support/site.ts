@@ -55,11 +55,15 @@ export class SiteVisit {
     return context;
   }
 
-  async page(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Page> {
+  /** A page of its own. Its errors go to the list that must stay empty, or to that of a test that provokes some. */
+  async page(
+    options: Parameters<Browser["newContext"]>[0] = {},
+    errors: string[] = this.errors,
+  ): Promise<Page> {
     const page = await (await this.context(options)).newPage();
-    page.on("pageerror", (error) => this.errors.push(error.message));
+    page.on("pageerror", (error) => errors.push(error.message));
     page.on("console", (message) => {
-      if (message.type() === "error") this.errors.push(message.text());
+      if (message.type() === "error") errors.push(message.text());
     });
     return page;
   }
