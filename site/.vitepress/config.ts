@@ -4,18 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type DefaultTheme, defineConfig } from "vitepress";
 import { slug } from "../../scripts/lib/markdown.ts";
 import { contents, questions } from "../../scripts/lib/site-pages.ts";
-
-/** In the sidebar a button stands in a button, which assistive technology cannot reach. The outer one does the same. */
-const plainCarets = {
-  name: "plain-carets",
-  enforce: "pre" as const,
-  transform: (code: string, id: string): string | null =>
-    id.endsWith("VPSidebarItem.vue")
-      ? code
-          .replace(/(class="caret"\s+)role="button"\s+aria-label="toggle section"/, "$1")
-          .replace(/(@click="onCaretClick"[\s\S]*?)\s+tabindex="0"/, "$1")
-      : null,
-};
+import { mended } from "./mended.ts";
 
 const groups = contents();
 const asked = questions();
@@ -56,6 +45,16 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: slug },
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    // The empty corner of a table is the header of nothing.
+    config: (md) => {
+      md.core.ruler.push("corners", ({ tokens }) => {
+        for (const [n, token] of tokens.entries()) {
+          const [content, end] = [tokens[n + 1], tokens[n + 2]];
+          if (token.type === "th_open" && content?.content === "" && end !== undefined)
+            [token.tag, end.tag] = ["td", "td"];
+        }
+      });
+    },
   },
   themeConfig: {
     nav: [
@@ -107,7 +106,7 @@ export default defineConfig({
         { find: /^minisearch$/, replacement: fileURLToPath(new URL("theme/search.ts", import.meta.url)) },
       ],
     },
-    plugins: [plainCarets],
+    plugins: [mended],
     build: { chunkSizeWarningLimit: 4_000, target: "es2023" },
     worker: { format: "es" },
     publicDir: fileURLToPath(new URL("../public", import.meta.url)),

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { skipReason } from "../../packages/dashboard/test/support/chromium.ts";
 import { everyProgramTests } from "./support/every-program.ts";
+import { lookTests } from "./support/looks.ts";
 import { fileTests, pageTests } from "./support/pages.ts";
 import { playgroundTests } from "./support/plays.ts";
 import { buildSite, SiteVisit } from "./support/site.ts";
@@ -23,6 +24,7 @@ describe.skipIf(skipReason !== null)("the site in Chromium", () => {
   everyProgramTests(() => site);
   playgroundTests(() => site);
   strangerTests(() => site);
+  lookTests(() => site);
 
   test("nothing left the site, and no page had an error", () => {
     expect(site.strangers).toEqual([]);

@@ -2,7 +2,6 @@ import type { Page } from "../../../packages/dashboard/test/support/chromium.ts"
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { axeProblems } from "../../../packages/dashboard/test/support/axe.ts";
 import { run, root } from "../../../scripts/lib/workspace.ts";
 import { questions } from "./questions.ts";
 import { dist, type SiteVisit } from "./site.ts";
@@ -68,7 +67,7 @@ export function fileTests(): void {
   });
 }
 
-/** The pages in a browser: search and accessibility. */
+/** The pages in a browser: the search. */
 export function pageTests(site: () => SiteVisit): void {
   async function search(page: Page, question: string): Promise<string[]> {
     const input = page.locator(".VPLocalSearchBox input");
@@ -94,21 +93,5 @@ export function pageTests(site: () => SiteVisit): void {
     expect(missed).toEqual([]);
     expect(questions).toHaveLength(20);
     await page.context().close();
-  });
-
-  test("axe finds nothing on pages of each kind, light and dark, wide and narrow", async () => {
-    const found: string[] = [];
-    for (const colorScheme of ["light", "dark"] as const)
-      for (const width of [1280, 390]) {
-        const page = await site().page({ colorScheme, viewport: { width, height: 800 } });
-        for (const path of ["", "docs", "guides/write/human-review", "reference/core-remote", "comparison"]) {
-          await page.goto(site().url + path);
-          await page.locator(".VPContent").waitFor();
-          for (const problem of await axeProblems(page))
-            found.push(`${path} ${colorScheme} ${width}: ${problem}`);
-        }
-        await page.context().close();
-      }
-    expect(found).toEqual([]);
   });
 }
