@@ -7,11 +7,12 @@
  *
  * It has packages of its own, which are installed at the first use.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { writePages } from "./lib/site-pages.ts";
+import { pagesFolder, writePages } from "./lib/site-pages.ts";
 import { serveSite } from "./lib/site-server.ts";
+import { editorWords } from "./lib/site-words.ts";
 import { root, run } from "./lib/workspace.ts";
 
 const site = join(root, "site");
@@ -26,6 +27,7 @@ if (!isInstalled()) {
 }
 const from = performance.now();
 const pages = writePages();
+writeFileSync(join(pagesFolder, "words.json"), JSON.stringify(editorWords()));
 if (!run("node", [join("node_modules", "vitepress", "bin", "vitepress.js"), "build"], site)) {
   console.error("site: could not be built");
   process.exit(1);

@@ -89,19 +89,6 @@ function tablesOf(path: string): Contents[] {
   return groups;
 }
 
-/** The members of types that the editor offers, with their comments, from the reference. */
-function membersOf(type: string): { label: string; detail: string; info: string }[] {
-  const source = readFileSync(join(root, "docs", "reference", "core.md"), "utf8");
-  const body = new RegExp(`^interface ${type}\\b[^\\n]*\\{\\n([\\s\\S]*?)^\\}`, "m").exec(source)?.[1] ?? "";
-  const found = [...body.matchAll(/^ {2}(?:\/\*\*([\s\S]*?)\*\/\n {2})?(?:readonly )?(\w+)([^\n]*)/gm)];
-  const members = found.map(([, comment = "", label = "", rest = ""]) => ({
-    label,
-    detail: /^[<(]/.test(rest) ? "()" : rest.replace(/;$/, ""),
-    info: comment.replaceAll(/^\s*\* ?/gm, "").trim(),
-  }));
-  return members.filter(({ label }, n) => members.findIndex((one) => one.label === label) === n);
-}
-
 /** Writes all pages anew, and returns how many there are. */
 export function writePages(): number {
   rmSync(pagesFolder, { recursive: true, force: true, maxRetries: 5 });
@@ -115,8 +102,6 @@ export function writePages(): number {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, siteText(path, readFileSync(join(root, path), "utf8")));
   }
-  const members = { Context: membersOf("Context"), StepInfo: membersOf("StepInfo") };
-  writeFileSync(join(pagesFolder, "members.json"), JSON.stringify(members));
   return markdownIn("site/.pages").length;
 }
 

@@ -1,37 +1,12 @@
-/** The editor: CodeMirror with the words of `ctx` and `info`, as the reference has them. */
-import {
-  autocompletion,
-  type Completion,
-  type CompletionContext,
-  type CompletionResult,
-} from "@codemirror/autocomplete";
+/** The editor: CodeMirror with the words of core, as the reference has them. */
+import { autocompletion } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
 import { HighlightStyle, bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { EditorState } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import members from "../.pages/members.json";
-
-/** Members of a type of core, from the reference: see scripts/lib/site-pages.ts. */
-interface Members {
-  readonly Context: readonly Completion[];
-  readonly StepInfo: readonly Completion[];
-}
-
-const words = members as Members;
-
-/** What a name stands for, by the habits of the documentation. */
-const typeOf: Readonly<Record<string, keyof Members>> = { ctx: "Context", c: "Context", info: "StepInfo" };
-
-function complete(context: CompletionContext): CompletionResult | null {
-  const before = context.matchBefore(/\b(\w+)\.(\w*)$/);
-  const [, name = "", part = ""] = /(\w+)\.(\w*)$/.exec(before?.text ?? "") ?? [];
-  const type = typeOf[name];
-  return type === undefined
-    ? null
-    : { from: context.pos - part.length, options: words[type], validFor: /^\w*$/ };
-}
+import { complete } from "./complete.ts";
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier], color: "var(--pg-keyword)" },

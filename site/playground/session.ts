@@ -42,6 +42,8 @@ export class Session {
   #worker: Worker | null = null;
   #objects: ((objects: Objects) => void) | null = null;
   #idle: (() => void)[] = [];
+  /** The run that was shown when the latest one was begun. */
+  #before: string | null | undefined = undefined;
 
   constructor(workspace: string, kept: Kept) {
     this.workspace = workspace;
@@ -123,8 +125,19 @@ export class Session {
   }
 
   #select(id: string): void {
+    this.#before = this.kept.selected;
     this.kept.runs.push(id);
     this.kept.selected = id;
+  }
+
+  /** A run that was refused before it began is not in the list, and the run before it is shown again. */
+  #forgetUnmade(): void {
+    const { kept, live } = this;
+    const id = live.driven;
+    if (id === null || this.#before === undefined || live.runs[id] !== undefined) return;
+    kept.runs = kept.runs.filter((run) => run !== id);
+    kept.selected = this.#before;
+    live.driven = null;
   }
 
   #command(order: Order): void {
@@ -203,6 +216,7 @@ export class Session {
       case "failed":
         live.message = report.message;
         live.isBusy = false;
+        this.#forgetUnmade();
         return;
       case "objects":
         this.#objects?.(report.objects);

@@ -1,6 +1,7 @@
 /** The site as it is published: built from the sources, served as files, and used in a browser that reaches nothing else. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { skipReason } from "../../packages/dashboard/test/support/chromium.ts";
+import { editingTests } from "./support/editing.ts";
 import { everyProgramTests } from "./support/every-program.ts";
 import { lookTests } from "./support/looks.ts";
 import { fileTests, pageTests } from "./support/pages.ts";
@@ -23,6 +24,7 @@ describe.skipIf(skipReason !== null)("the site in Chromium", () => {
   pageTests(() => site);
   everyProgramTests(() => site);
   playgroundTests(() => site);
+  editingTests(() => site);
   strangerTests(() => site);
   lookTests(() => site);
 
