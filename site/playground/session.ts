@@ -42,6 +42,8 @@ export class Session {
   #worker: Worker | null = null;
   #objects: ((objects: Objects) => void) | null = null;
   #idle: (() => void)[] = [];
+  /** Keys of results that came from the journal, while their price is not known. */
+  #unpriced: string[] = [];
   /** The run that was shown when the latest one was begun. */
   #before: string | null | undefined = undefined;
 
@@ -156,6 +158,7 @@ export class Session {
       message: null,
       crashed: null,
     });
+    this.#unpriced = [];
     if (code !== null) this.live.lives += 1;
     const worker = new EngineWorker();
     this.#worker = worker;
@@ -189,6 +192,7 @@ export class Session {
     switch (report.is) {
       case "run":
         live.runs[report.run.id] = report.run;
+        if (report.run.id === live.driven) this.#price(report.run);
         return;
       case "call":
         kept.calls.push(report.call);
@@ -233,10 +237,19 @@ export class Session {
   /** A result came from the journal: it was not paid again. */
   #spare(key: string): void {
     this.live.replayed.push(key);
-    const run = this.live.runs[this.kept.selected ?? ""];
-    const entry = run?.entries.findLast((one) => one.key === key && one.cost !== null);
     this.kept.spared.count += 1;
-    this.kept.spared.cost += entry?.cost ?? 0;
+    this.#unpriced.push(key);
+    const run = this.live.runs[this.live.driven ?? ""];
+    if (run !== undefined) this.#price(run);
+  }
+
+  /** Adds what results would have cost. A fork replays what it has inherited before the page knows its journal. */
+  #price(run: RunPicture): void {
+    this.#unpriced = this.#unpriced.filter((key) => {
+      const entry = run.entries.findLast((one) => one.key === key);
+      this.kept.spared.cost += entry?.cost ?? 0;
+      return entry === undefined;
+    });
   }
 
   #untilIdle(): Promise<void> {

@@ -47,6 +47,15 @@ export function playgroundTests(site: () => SiteVisit): void {
     expect(await player.finish()).toBe("completed");
     // The second chapter and the title.
     expect(await player.count("Model calls")).toBe(4 + 2);
+    // The outline and the first chapter are not paid again.
+    const costs = await page.locator(".pg-inherited .pg-cost").allTextContents();
+    const spared = await page.locator('[data-count="From the journal"] .pg-note').textContent();
+    const cents = (text: string | null): number => Number(/\$([\d.]+)/.exec(text ?? "")?.[1]);
+    expect(costs).toHaveLength(2);
+    expect(cents(spared)).toBeCloseTo(
+      costs.reduce((sum, text) => sum + cents(text), 0),
+      3,
+    );
     expect(await page.locator(".pg-entry.pg-inherited[data-key]").count()).toBe(2);
     await page.getByRole("button", { name: "Edit this output: outline" }).click();
     await page.getByLabel("Another output of outline, as JSON").fill('"the fog, the bell"');
