@@ -112,14 +112,8 @@ export {
   type WorkerInfo,
   type WorkflowLoad,
 } from "./worker/fleet.ts";
-export {
-  declaredLimits,
-  limitUse,
-  type DeclaredLimit,
-  type LimitUse,
-  type QuotaUse,
-  type WindowUse,
-} from "./inspect/limit-use.ts";
+export { limitUse, type LimitUse, type QuotaUse, type WindowUse } from "./inspect/limit-use.ts";
+export { budgetsOf, declaredLimits, type DeclaredLimit } from "./worker/declared.ts";
 
 /** What a replay of a run against the present code showed. */
 export interface Replayed {
@@ -269,15 +263,6 @@ export async function failedDuring(
 export async function costsOf(app: App, options: CostsOptions): Promise<Costs | null> {
   const host = hostOf(app);
   return costsIn(await host.storage(), { ...options, prices: options.prices ?? host.options.prices });
-}
-
-/** The budgets that the workflows of an app have per run. */
-export function budgetsOf(app: App): readonly { readonly workflow: string; readonly most: number }[] {
-  const { find } = hostOf(app);
-  return app.workflows.flatMap((workflow) => {
-    const { most } = find(workflow)?.budget ?? {};
-    return most === undefined ? [] : [{ workflow, most }];
-  });
 }
 
 /** The storage of an app. */

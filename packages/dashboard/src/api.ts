@@ -2,18 +2,9 @@
 
 import type { ListedRun, RunStateName, RunStatus, ScheduleInfo } from "@durable/core";
 import type { Purged } from "@durable/core/types";
-import type { ChildSum, ForkPlan, Lineage, Spend } from "@durable/core/inspect";
+import type { ChildSum, DeclaredLimit, ForkPlan, Lineage, Spend } from "@durable/core/inspect";
 import type { WorkflowPause } from "@durable/core/storage";
-import type {
-  Costs,
-  DeclaredLimit,
-  Doing,
-  FailureGroup,
-  Fleet,
-  LimitUse,
-  Pulse,
-  QuotaUse,
-} from "@durable/core/inspect";
+import type { Costs, Doing, FailureGroup, Fleet, LimitUse, Pulse, QuotaUse } from "@durable/core/inspect";
 import type { Plain, RowView, RunTotals, RunView, WaitView } from "@durable/core/inspect";
 
 /** Runs that one connection for changes is about. */

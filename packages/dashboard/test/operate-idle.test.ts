@@ -46,11 +46,13 @@ test("limits that nothing uses are listed, and calls with the worker that makes 
       words,
     ]);
   await expect
-    .poll(async () => (await calls()).toSorted(), soon)
-    .toEqual([
-      ["l", undefined, '{"page":3,"of":40}'],
-      ["m", "mail-1", '{"page":3,"of":40}'],
-    ]);
+    .poll(async () => new Set(await calls()), soon)
+    .toEqual(
+      new Set([
+        ["l", undefined, '{"page":3,"of":40}'],
+        ["m", "mail-1", '{"page":3,"of":40}'],
+      ]),
+    );
   expect((await site.get<RunPage>("runs/m")).rows).toMatchObject([
     { key: "long", words: '{"page":3,"of":40}' },
   ]);

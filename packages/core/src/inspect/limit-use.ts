@@ -1,10 +1,6 @@
 /** How much of the limits of a storage is used, for tools. Proven in test/inspect/limit-use.test.ts. */
 
-import type { App } from "../app.ts";
-import { concurrencyOf } from "../engine/definition.ts";
 import type { SlotUse, Storage } from "../ports/storage.ts";
-import { hostOf } from "../runs/host.ts";
-import { toMs } from "../values/duration.ts";
 import { isTexts, parsed } from "../values/shown.ts";
 
 /** How much of a rate or of a quota is used. */
@@ -48,50 +44,6 @@ export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
       ...rates.map(({ name, value }) => rateOf(name.slice("rate ".length), value)),
     ],
   };
-}
-
-/** A limit that the code of a workflow declares. */
-export interface DeclaredLimit {
-  readonly workflow: string;
-  readonly what: "concurrency" | "rate";
-  readonly max: number;
-  /** The length of the window of a rate. */
-  readonly perMs?: number;
-  /** True when runs with different keys have the limit each. */
-  readonly keyed: boolean;
-}
-
-/** The limits that the workflows of an app declare, whether or not anything uses them now. */
-export function declaredLimits(app: App): readonly DeclaredLimit[] {
-  const { find } = hostOf(app);
-  return app.workflows.flatMap((workflow): DeclaredLimit[] => {
-    const { flow = {} } = find(workflow) ?? {};
-    const { rate } = flow;
-    const concurrency = concurrencyOf(flow);
-    return [
-      ...(concurrency === undefined
-        ? []
-        : [
-            {
-              workflow,
-              what: "concurrency" as const,
-              max: concurrency.max,
-              keyed: concurrency.key !== undefined,
-            },
-          ]),
-      ...(rate === undefined
-        ? []
-        : [
-            {
-              workflow,
-              what: "rate" as const,
-              max: rate.max,
-              perMs: toMs(rate.per, "per"),
-              keyed: rate.key !== undefined,
-            },
-          ]),
-    ];
-  });
 }
 
 /** How much of one limit of a quota is used. Of a quota with keys, that of the key which uses most. */

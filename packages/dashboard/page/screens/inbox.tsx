@@ -1,7 +1,7 @@
 /** What waits for people, over all runs: a list of things to decide, the most urgent first. */
 
 import "../inbox.css";
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import type { Inbox, InboxItem, Unreadable } from "../../src/api.ts";
 import { plural, shortId, timeLeft } from "../lib/format.ts";
@@ -24,11 +24,7 @@ export function InboxScreen(): JSX.Element {
     const next = all[Math.min(all.length - 1, Math.max(0, at + step))];
     if (next !== undefined) choose(next.runId);
   };
-  const pick = (runId: string): void => {
-    const next = new Set(picked.peek());
-    if (!next.delete(runId)) next.add(runId);
-    picked.value = next;
-  };
+  const pick = (runId: string): void => togglePicked(picked, runId);
   useKeys({
     j: () => move(1),
     k: () => move(-1),
@@ -62,19 +58,30 @@ export function InboxScreen(): JSX.Element {
             )}
             <AnswerTogether items={all} picked={picked} onDone={done} />
           </div>
-          {item !== null ? (
-            <Decision key={item.runId} item={item} onDone={done} onNext={() => choose(null)} />
+          {item === null ? (
+            <NoDecision unknown={unknown} />
           ) : (
-            <section class="inbox-detail" aria-label="The decision">
-              <p class="soft pane">
-                {unknown === null ? "Reading the question…" : `There is no run ${unknown}.`}
-              </p>
-            </section>
+            <Decision key={item.runId} item={item} onDone={done} onNext={() => choose(null)} />
           )}
         </div>
       )}
     </>
   );
+}
+
+/** The question is being read, or there is none. */
+function NoDecision({ unknown }: { unknown: string | null }): JSX.Element {
+  return (
+    <section class="inbox-detail" aria-label="The decision">
+      <p class="soft pane">{unknown === null ? "Reading the question…" : `There is no run ${unknown}.`}</p>
+    </section>
+  );
+}
+
+function togglePicked(picked: Signal<ReadonlySet<string>>, runId: string): void {
+  const next = new Set(picked.peek());
+  if (!next.delete(runId)) next.add(runId);
+  picked.value = next;
 }
 
 function Head({ open }: { open: Inbox["open"] }): JSX.Element {

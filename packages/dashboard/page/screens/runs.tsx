@@ -157,8 +157,8 @@ const chooseChip = (name: string): void =>
   });
 
 /** Every run has one status; open waits are counted beside it. */
-function totalOf({ waiting: _, ...counts }: Counts): string {
-  const all = Object.values(counts);
+function totalOf(counts: Counts): string {
+  const all = Object.entries(counts).flatMap(([name, one]) => (name === "waiting" ? [] : [one]));
   const sum = all.reduce((total, one) => total + one.count, 0);
   return `${sum}${all.some(({ more }) => more) ? "+" : ""}`;
 }

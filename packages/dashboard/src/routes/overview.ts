@@ -6,43 +6,18 @@
  */
 
 import type { ListedRun } from "@durable/core";
-import {
-  failedDuring,
-  type FailureGroup,
-  failureGroups,
-  fleetOf,
-  listedRuns,
-  pulseOf,
-  type Pulse,
-  type PulseOptions,
-} from "@durable/core/inspect";
-import { HttpError } from "@durable/http";
+import { type FailureGroup, fleetOf, listedRuns, pulseOf, type Pulse } from "@durable/core/inspect";
 import { type Call, json, mayDo, readable } from "@durable/http/kit";
 import type { Attention, BlockedGroup, DueWork, Expiring, FailedGroup, PulseReply } from "../api.ts";
 import type { Service } from "../options.ts";
+import { failuresOf, idOf, ofGroup, rangeIn, ranges } from "./failures.ts";
 import { countsOf, openRuns, soonMs } from "./inbox.ts";
-
-const hour = 3_600_000;
-/** The length of each range, and in how many parts it is drawn. */
-const ranges: Readonly<Record<string, { readonly ms: number; readonly parts: number }>> = {
-  "1h": { ms: hour, parts: 30 },
-  "24h": { ms: 24 * hour, parts: 48 },
-  "7d": { ms: 168 * hour, parts: 56 },
-};
 
 const keptMs = 5_000;
 const mostGroups = 6;
 const mostBlocked = 100;
 /** A run that is due for a shorter time is about to be taken. */
 const patientMs = 60_000;
-
-function rangeIn({ url }: Pick<Call, "url">, now: number): PulseOptions {
-  const name = url.searchParams.get("range") ?? "24h";
-  const range = Object.hasOwn(ranges, name) ? ranges[name] : undefined;
-  if (range === undefined)
-    throw new HttpError("invalid-query", `"range" must be one of ${Object.keys(ranges).join(", ")}.`);
-  return { since: now - range.ms, until: now, parts: range.parts };
-}
 
 interface Kept {
   readonly at: number;
@@ -105,32 +80,6 @@ export async function attention(service: Service, call: Call): Promise<Response>
     now,
   } satisfies Attention);
 }
-
-async function failuresOf(
-  service: Service,
-  request: Request,
-  range: PulseOptions,
-): Promise<FailureGroup[] | null> {
-  const failed = await failedDuring(service.app, range);
-  return failed === null ? null : failureGroups(await readable(service, request, failed), range);
-}
-
-/** The runs of one kind of failure, as the head of the page counts them; `null` where the list is not about one. */
-export async function failedAlike(
-  service: Service,
-  call: Pick<Call, "request" | "url">,
-): Promise<readonly string[] | null> {
-  const asked = call.url.searchParams.get("failure") ?? "";
-  if (asked === "") return null;
-  const groups = await failuresOf(service, call.request, rangeIn(call, service.app.world.now()));
-  return ofGroup(groups, asked)?.[0]?.runs ?? [];
-}
-
-const ofGroup = (groups: readonly FailureGroup[] | null, asked: string): FailureGroup[] | null =>
-  groups?.filter(({ workflow, group }) => idOf({ workflow, group }) === asked) ?? null;
-
-const idOf = ({ workflow, group }: Pick<FailureGroup, "workflow" | "group">): string =>
-  `${workflow} ${group}`;
 
 /** The message may be sealed, so it is that of one run as lists show it. Only a group that is asked for names its runs. */
 async function withMessage(

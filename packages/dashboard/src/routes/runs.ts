@@ -25,7 +25,7 @@ import { allow, type Call, json, readable, runIdOf } from "@durable/http/kit";
 import type { Counts, RunItem, RunList } from "../api.ts";
 import type { Service } from "../options.ts";
 import { describe } from "../text.ts";
-import { failedAlike } from "./overview.ts";
+import { failedAlike } from "./failures.ts";
 import { listIn, numberIn } from "./request.ts";
 
 const statuses: readonly RunStatus[] = [
@@ -68,11 +68,9 @@ async function searchIn({ app, prices }: Service, url: URL): Promise<RunSearch> 
   return search;
 }
 
-export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
-  const { app } = service;
-  const limit = numberIn(url, "limit", { min: 1, max: 200, or: 50 });
-  const search = await searchIn(service, url);
-  const { workflow, parent, tags } = search.query;
+/** Each workflow and each parent that a search names is asked for. */
+async function allowSearch(service: Service, request: Request, { query }: RunSearch): Promise<void> {
+  const { workflow, parent, tags } = query;
   for (const one of [workflow ?? [undefined]].flat())
     for (const runId of [parent ?? [undefined]].flat())
       await allow(service, request, {
@@ -81,6 +79,13 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
         ...(runId === undefined ? {} : { runId: runIdOf(runId) }),
         ...(tags === undefined ? {} : { tags }),
       });
+}
+
+export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
+  const { app } = service;
+  const limit = numberIn(url, "limit", { min: 1, max: 200, or: 50 });
+  const search = await searchIn(service, url);
+  await allowSearch(service, request, search);
   const failed = await failedAlike(service, { request, url });
   const named = listIn(url, "ids").slice(0, mostNamed);
   if (named.length > 0) {
