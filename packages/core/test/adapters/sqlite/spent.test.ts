@@ -41,5 +41,5 @@ test.each(rows.map((row, n) => [row, n] as const))("a row %j is corrupt", async 
   await app.delete("b");
   expect(await app.spend({ by: "model" })).toMatchObject({ cost: 2 });
   database.close();
-  storage.close();
+  await storage.close();
 });
