@@ -20,8 +20,8 @@ bucketConformance("D1", open, { brief: true });
 remoteConformance("D1", open, { brief: true, sample: 12 });
 
 test("of 50 that create one key at the same time one succeeds", async () => {
-  const { create } = bucket();
-  const made = await Promise.all(Array.from({ length: 50 }, (_, i) => create("key", `text ${i}`)));
+  const texts = bucket();
+  const made = await Promise.all(Array.from({ length: 50 }, (_, i) => texts.create("key", `text ${i}`)));
   expect(made.filter(Boolean)).toHaveLength(1);
 });
 
@@ -37,8 +37,8 @@ test("of two answers at the same time one is accepted", async () => {
 });
 
 test("a text of 1 MB is stored, and one of 5 MB is refused", async () => {
-  const { put, get } = bucket();
-  await put("large", "x".repeat(1_000_000));
-  expect((await get("large"))?.length).toBe(1_000_000);
-  await expect(put("larger", "x".repeat(5_000_000))).rejects.toThrow(/too big|TOOBIG/i);
+  const texts = bucket();
+  await texts.put("large", "x".repeat(1_000_000));
+  expect((await texts.get("large"))?.length).toBe(1_000_000);
+  await expect(texts.put("larger", "x".repeat(5_000_000))).rejects.toThrow(/too big|TOOBIG/i);
 });
