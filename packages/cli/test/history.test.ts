@@ -66,7 +66,9 @@ test("show has a line for the retry, pale rows, and the whole cost", async () =>
   expect(out).toContain("spent $6.00");
   expect(out).toMatch(/retried at 11:01:00 UTC after .*429 too many requests/);
   expect(out).toMatch(/answer, before the retry of/);
-  expect(out.match(/\$3\.00/g)).toHaveLength(2);
+  // Both rows, and the note beside the sum.
+  expect(out.match(/\$3\.00/g)).toHaveLength(3);
+  expect(out).toContain("($3.00 before the retry)");
   const { run } = (await project.json(["show", "ask-9", ...price])) as { run: { retries: object[] } };
   expect(run.retries).toMatchObject([{ rows: [{ key: "answer", status: "failed" }] }]);
   const { runs } = (await project.json(["ls", "--workflow", "ask"])) as { runs: { steps: number }[] };

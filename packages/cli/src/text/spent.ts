@@ -25,12 +25,15 @@ interface SpentOptions {
 export function spentLine(view: RunView, { prices, sums = {} }: SpentOptions): string {
   const struck = allRows(view).flatMap((row) => (row.struck === undefined ? [] : row.usage));
   const texts = spentTexts(view.totals.spent, { sums, struck: spendOf(struck, prices).cost });
-  const noted = (text: string, note: string): string => (note === "" ? text : `${text} (${note})`);
   const parts = [
     ...(texts.cost === "" ? [] : [noted(texts.cost, texts.costNote)]),
     ...(texts.tokens === "" ? [] : [noted(`${texts.tokens} tokens`, texts.tokensNote)]),
   ];
   return parts.length === 0 ? "" : `spent ${parts.join(", ")}`;
+}
+
+function noted(text: string, note: string): string {
+  return note === "" ? text : `${text} (${note})`;
 }
 
 /** The same as numbers. */
