@@ -50,7 +50,7 @@ export function managerOf(root: string, env: Env): Manager {
 export const installEnv: Env = { YARN_ENABLE_IMMUTABLE_INSTALLS: "false" };
 
 /**
- * The lock file that a folder needs before Yarn installs there. In a folder of a project that is no workspace, Yarn 4 takes
+ * The lock file that a folder needs before Yarn installs there. In a folder of a project that is not a workspace, Yarn 4 takes
  * only an empty lock file for the wish to have a project of its own.
  */
 export function ownLock(root: string, { name }: Manager): string | null {
@@ -60,7 +60,7 @@ export function ownLock(root: string, { name }: Manager): string | null {
   return name === "yarn" && isInside ? file : null;
 }
 
-/** The folder, those above it in its git repository, and workspaces. What lies in a home folder says nothing. */
+/** The folder, those above it in its git repository, and workspaces. A lock file in a home folder is not of the project. */
 function foldersOf(root: string): readonly string[] {
   const all = [root];
   for (let folder = root; dirname(folder) !== folder;) all.push((folder = dirname(folder)));
@@ -72,7 +72,7 @@ function isWorkspace(folder: string): boolean {
   return existsSync(join(folder, "pnpm-workspace.yaml")) || manifestIn(folder).workspaces !== undefined;
 }
 
-/** What package.json declares. */
+/** The manager that package.json declares. */
 function declaredIn(folder: string): ManagerName | null {
   const { packageManager, devEngines } = manifestIn(folder);
   return nameIn(packageManager) ?? nameIn(devEngines?.packageManager?.name);

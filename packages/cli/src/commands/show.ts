@@ -321,9 +321,8 @@ function nextOf({ view: { runId, status, waits, rows }, retriable }: Look): stri
   );
   const last = rows.findLast(({ kind, seq }) => kind === "step" && seq !== null);
   const next: string[] = [];
-  const mail = waits.find(({ topic }) => topic !== undefined);
   if (waits.some(({ topic }) => topic === undefined)) next.push(`durable resume ${id}`);
-  else if (mail !== undefined) next.push(`durable send ${id} '${mail.topic}' '...'`);
+  else if (waits[0] !== undefined) next.push(`durable send ${id} '${waits[0].topic ?? ""}' '...'`);
   if (status === "paused") next.push(`durable unpause ${id}`);
   if (retriable) next.push(`durable retry ${id}`);
   if (status === "failed")
