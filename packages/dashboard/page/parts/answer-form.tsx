@@ -162,17 +162,17 @@ export function AnswerForm(props: AnswerFormProps): JSX.Element {
             {asJson.value ? "as a form" : "as JSON"}
           </button>
         )}
-        {many === undefined && !isOver && (
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => void copy(`durable resume ${runId}`, "the command")}
-          >
-            copy command
-          </button>
-        )}
+        {many === undefined && !isOver && <CopyCommand runId={runId} />}
       </div>
     </form>
+  );
+}
+
+function CopyCommand({ runId }: { runId: string }): JSX.Element {
+  return (
+    <button type="button" class="quiet" onClick={() => void copy(`durable resume ${runId}`, "the command")}>
+      copy command
+    </button>
   );
 }
 
