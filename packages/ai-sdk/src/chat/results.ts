@@ -2,7 +2,7 @@
  * Results of tools without `execute`, which the client of a chat has and sends: input like any other.
  *
  * results.1. With the tools of the chat, a result passes only if its tool is one of them, has no `execute`, and the result fits
- *     its `outputSchema`. What a run of the server recorded does not come from the client, and is not checked.
+ *     its `outputSchema`. A result that a run recorded does not come from the client, and is not checked.
  * results.2. Where the run that made the call is gone, its input must fit the `inputSchema` as well.
  *
  * Proven in test/chat-results.test.ts.

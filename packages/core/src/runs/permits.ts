@@ -250,7 +250,7 @@ class QuotaUse {
 
 type QuotaText = [window: string | null, calls: State["calls"], means: State["means"], rest: number];
 
-/** What `#change` has written, without a look at the window; `corrupt` for any other text. */
+/** The text that `#change` has written; `corrupt` for any other. The window in it is checked where it is read. */
 function quotaIn(text: string | null): QuotaText {
   if (text === null) return [null, {}, [0, 0], 0];
   const found = parsed(text);
