@@ -1,8 +1,8 @@
 /**
  * Times in documents for machines, as ISO 8601 texts in UTC: `--json`, and the answers of MCP.
  *
- * iso.1. Only fields of ours are times. What users have recorded, such as an output with a field `createdAt`, stays as it is: so only the
- *     parts of a document that are ours are looked into.
+ * iso.1. Only fields of ours are times. An output of a user with a field `createdAt` stays as it is: only the parts of a document that are
+ *     ours are read.
  */
 
 import type { Plain } from "@durable/core/inspect";

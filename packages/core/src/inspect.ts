@@ -5,8 +5,6 @@
  */
 
 import type { App } from "./app.ts";
-import type { ReplayEnd } from "./engine/stop.ts";
-import { goneAtPark, unreachedWaits, vanishedWait } from "./engine/vanished.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/batch.ts";
 import type { RunJournal } from "./journal/journal.ts";
@@ -20,6 +18,7 @@ import type { BlockedNote, ReadReply, RunDuring, Storage } from "./ports/storage
 import { codeOf, replay } from "./runs/replay.ts";
 import { costsIn, type Costs, type CostsOptions } from "./inspect/costs.ts";
 import { quotaUseOf, type QuotaUse } from "./inspect/limit-use.ts";
+import { seenAt, waitsAt, type Seen, type Waits } from "./inspect/seen.ts";
 import { failedIn, type Pulse, type PulseOptions, pulseIn } from "./inspect/pulse.ts";
 import { hostOf } from "./runs/host.ts";
 import { headState, listedRun, type ListedRun } from "./runs/list.ts";
@@ -323,52 +322,6 @@ export function settled(app: App, runId?: string): Promise<void> {
  */
 export function handOver(app: App): Promise<void> {
   return hostOf(app).handOver();
-}
-
-type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached" | "unsure">;
-
-interface Waits {
-  readonly error: DurableError | null;
-  readonly isUnsure: boolean;
-}
-
-/** What the engine will say about open waits: now, or once what is new is over. */
-function waitsAt(run: ReplayEnd): Waits {
-  const fresh = [...run.calls.all()].filter(
-    ({ kind, key, scope }) => !isGroup(kind) && !scope.closed && run.replay.record(key) === undefined,
-  );
-  const [first] = unreachedWaits(run).filter(({ opened }) => opened.foreign !== true);
-  if (first === undefined) return { error: null, isUnsure: false };
-  const { runId } = run.journal;
-  const { key } = first.opened;
-  const { finished, thrown } = run;
-  if (finished && fresh.length === 0)
-    return { error: vanishedWait(runId, key, { finished, thrown }), isUnsure: false };
-  const gone = finished || fresh.some(({ kind }) => kind !== "suspend") ? null : goneAtPark(run);
-  const waits = run.calls.unfinished("suspend");
-  if (gone !== null) return { error: vanishedWait(runId, gone.key, { waits }), isUnsure: false };
-  return { error: null, isUnsure: fresh.some(({ entered }) => entered.asked?.was !== null) };
-}
-
-function seenAt({ journal, calls, replay: records, unsure }: ReplayEnd): Seen {
-  const all = [...calls.all()];
-  const unsettled = all.filter(
-    ({ key, kind, scope }) => !scope.closed && !isGroup(kind) && records.record(key)?.settled !== true,
-  );
-  const open = new Set(journal.state.openWaits({ answered: true }).map(({ opened }) => opened.key));
-  const unknown = unsettled.filter(({ key }) => records.record(key) === undefined);
-  const missed = (key: string): boolean => !records.isCalled(key) && !calls.isClosed(key);
-  return {
-    delivered: all.filter(({ key }) => records.record(key)?.settled === true).length,
-    unused: records.orphans().filter(missed),
-    next: unknown.filter(({ key }) => !open.has(key)).map(({ key, kind }) => ({ key, kind })),
-    unreached: [...open].filter(missed),
-    unsure: [...unsure].map(({ call: { key, kind }, old }) => ({ key, kind, old })),
-  };
-}
-
-function isGroup(kind: string): boolean {
-  return kind === "parallel" || kind === "race";
 }
 
 type Ended = Parameters<typeof decodeEntry>[0];

@@ -17,7 +17,8 @@ import { load } from "../store.ts";
 import { Terminal } from "../terminal.ts";
 import { plural, turnText } from "../text/format.ts";
 import { waterfall } from "../text/waterfall.ts";
-import { footer, header } from "./show.ts";
+import { header } from "../text/run-head.ts";
+import { footer } from "./show.ts";
 
 const formats = ["json", "html", "md"];
 

@@ -41,7 +41,7 @@ export function spentJson({ totals }: RunView, sums: ChildSums = {}): { readonly
   return { spent: runSpent(totals.spent, sums) };
 }
 
-/** What a listed run has used by itself: its children have lines of their own. Nothing for a run that used nothing. */
+/** Cost and tokens of a listed run by itself: its children have lines of their own. Nothing for a run that used nothing. */
 export function ownSpent(
   { usage = [] }: Pick<RunHead, "usage">,
   prices?: Prices,

@@ -252,16 +252,14 @@ type QuotaText = [window: string | null, calls: State["calls"], means: State["me
 
 /** The text that `#change` has written; `corrupt` for any other. The window in it is checked where it is read. */
 function quotaIn(text: string | null): QuotaText {
-  if (text === null) return [null, {}, [0, 0], 0];
-  const found = parsed(text);
+  const found = parsed(text ?? "[null,{},[0,0],0]");
   const [window, calls, means, rest] = Array.isArray(found) ? (found as readonly unknown[]) : [];
   const isQuota =
     (window === null || typeof window === "string") &&
     typeof calls === "object" &&
     calls !== null &&
-    isNumbers(Object.values(calls)) &&
-    isNumbers(means) &&
-    Number.isFinite(rest);
+    isNumbers([...Object.values(calls), rest]) &&
+    isNumbers(means);
   if (!isQuota) throw damagedText();
   return found as QuotaText;
 }

@@ -85,7 +85,8 @@ export class UnderWay {
     this.#cancel = null;
     const now = this.#world.now();
     const long = [...this.#works].filter(({ since }) => now - since >= everyMs).slice(0, most);
-    const text = long.length === 0 ? "" : JSON.stringify(long.map((work) => shown(work, this.worker)));
+    const text =
+      long.length === 0 ? "" : JSON.stringify(long.map((work) => ({ ...shown(work), worker: this.worker })));
     if (!this.#writing && (text !== this.#text || (text !== "" && now - this.#at >= againMs)))
       void this.#write(text, now);
     if (this.#works.size > 0 || this.#text !== "")
@@ -133,7 +134,7 @@ function isDoing(value: unknown): value is Doing {
   return (kind === "step" || kind === "stream") && areTexts && hasFields(value, fields);
 }
 
-function shown({ said, ...doing }: Work, worker: string | undefined): Doing {
+function shown({ said, ...doing }: Work): Doing {
   const words = scrub(said());
-  return { ...doing, ...(words !== "" && { words }), ...(worker !== undefined && { worker }) };
+  return words === "" ? doing : { ...doing, words };
 }

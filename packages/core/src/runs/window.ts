@@ -70,7 +70,7 @@ export class Window {
   }
 
   read(text: string | null): WindowState {
-    const [, line, late, free, ...used] = text === null ? emptyText() : windowIn(text);
+    const [, line, late, free, ...used] = windowIn(text ?? "[0,0,0,[]]");
     return { used, line, late, free };
   }
 
@@ -185,8 +185,6 @@ export class Window {
   }
 }
 
-const emptyText = (): WindowText => [0, 0, 0, []];
-
 /** What `Window.text` has written; `corrupt` for any other text. */
 function windowIn(text: string): WindowText {
   const found = parsed(text);
@@ -204,7 +202,7 @@ export function isNumbers(value: unknown): value is readonly number[] {
 
 /** `TextStore` says which text it is. */
 export function damagedText(): DurableError {
-  return new DurableError("corrupt", "It is not what this library writes.");
+  return new DurableError("corrupt", "Not a text of this library.");
 }
 
 function addTo(part: WindowState["used"][number], amounts: readonly number[]): void {
@@ -278,7 +276,7 @@ export class TextStore {
 
 /** A text that counts from zero would let through what it has to hold back. */
 function damaged(name: string, cause: unknown): DurableError {
-  const message = `${show(name)} in the storage is damaged or was changed. Delete that text: the limit then counts from zero. Or restore it from a backup.`;
+  const message = `${show(name)} in the storage is damaged. Restore it from a backup, or delete it: the limit then counts from zero.`;
   return new DurableError("corrupt", message, { cause });
 }
 
