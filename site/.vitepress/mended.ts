@@ -18,6 +18,8 @@ const mends: Readonly<Record<string, readonly (readonly [from: string | RegExp, 
     [/:role="results\?\.length \? 'listbox' : undefined"/, ""],
     [/:aria-selected="[^"]*"\s+role="option"/, ""],
     [/:aria-label="\[\.\.\.p\.titles, p\.title\]\.join\(' > '\)"/, ""],
+    // Keys are pictures of arrows, whose names are for readers.
+    [/<kbd :aria-label=/g, '<kbd role="img" :aria-label='],
   ],
   "NotFound.vue": [
     ['<div class="NotFound">', '<div class="NotFound" role="main">'],

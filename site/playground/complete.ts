@@ -96,7 +96,9 @@ function typeOfObject(state: EditorState, object: Node): string | null {
   const { parent } = object;
   if (parent?.name === "ArgList") {
     const call = parent.parent;
-    const callee = call?.name === "NewExpression" ? call.firstChild?.nextSibling : call?.firstChild;
+    const called = call?.name === "NewExpression" ? call.firstChild?.nextSibling : call?.firstChild;
+    // With a type argument, the name stands in an expression of its own.
+    const callee = called?.name === "InstantiationExpression" ? called.firstChild : called;
     const name = textOf(state, callee ?? null).replace(/^c\./, "ctx.");
     return words.calls[name]?.[positionIn(parent, object)] ?? null;
   }

@@ -23,7 +23,11 @@ export function editingTests(site: () => SiteVisit): void {
     for (const [text, offered, not] of offers) {
       await player.write(() => text);
       await page.keyboard.press("Control+Space");
-      await page.locator(".cm-tooltip-autocomplete li").first().waitFor();
+      await page
+        .locator(".cm-tooltip-autocomplete li")
+        .first()
+        .waitFor()
+        .catch(() => expect.fail(`Nothing is offered after ${text}`));
       const labels = await page.locator(".cm-completionLabel").allTextContents();
       expect(labels, text).toEqual(expect.arrayContaining([...offered]));
       for (const label of not) expect(labels, text).not.toContain(label);
