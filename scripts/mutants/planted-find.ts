@@ -115,6 +115,14 @@ const searches: readonly PlantedBug[] = [
     seenBy: searched,
   },
   {
+    name: "word-finds-sealed-errors",
+    breaks: "search.4",
+    find: "const values = encrypted ? [] : [",
+    replace: "const values = [",
+    why: "With encryption, a search by words tells what is in messages of errors and in questions.",
+    seenBy: searched,
+  },
+  {
     name: "array-read-as-a-chunk",
     breaks: "answer.1",
     find: "isPart(part) && chunk.length === 2 ? [part] : [chunk]",

@@ -75,6 +75,17 @@ export const plantedInLimits: readonly PlantedBug[] = [
     why: "One failure of the storage blocks a run that asks for its limit.",
   },
   {
+    name: "damaged-limit-asked-again",
+    breaks: "text-store.3",
+    find: '        if (DurableError.is(error, "corrupt")) throw damaged(name, error);\n',
+    replace: "",
+    why: "A start whose limit is damaged waits for many seconds, and is told to try again.",
+    seenBy: {
+      test: "packages/core/test/runs/limit-texts.test.ts",
+      because: "A simulation damages no text of a limit.",
+    },
+  },
+  {
     name: "lost-permit-keeps-its-place",
     breaks: "permits.2",
     find: "      const isNew = state.calls[id] === undefined;",

@@ -105,7 +105,7 @@ import type { FolderOptions } from "@durable/core/folder";
 import type { IndexedDBOptions } from "@durable/core/indexeddb";
 import type { BackupOptions, CompactOptions, SqliteOptions } from "@durable/core/sqlite";
 import type { ReplayOptions } from "@durable/core/inspect";
-import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/inspect";
+import type { FoldOptions, PlainOptions, SpentTextsOptions, ViewOptions } from "@durable/core/inspect";
 import type { CliConfig, CliStreams } from "@durable/cli";
 import type { EvalOptions } from "@durable/evals";
 import type {
@@ -245,6 +245,7 @@ interface Listed {
     AesGcmOptions,
     FoldOptions,
     PlainOptions,
+    SpentTextsOptions,
     ViewOptions,
     ReplayOptions,
   ];
