@@ -126,7 +126,7 @@ async function type(
 /** A line without what is different each time: times, tokens, addresses, ids, and the width of columns. */
 const lasting = (line: string): string =>
   line
-    .replaceAll(/\d+(?:\.\d+)? s\b/g, "N s")
+    .replaceAll(/\d+(?:\.\d+)? m?s\b/g, "N s")
     .replaceAll(/[a-z2-7]{40,}|[a-z2-7]{8}\.\.\./g, "TOKEN")
     .replaceAll(/127\.0\.0\.1:\d+/g, "HOST")
     .replaceAll(/\*-[a-z0-9]+-/g, "*-ID-")
