@@ -27,7 +27,7 @@ import { streamOf, type Network } from "./network.ts";
 import { PairNotes } from "./pairing-checks.ts";
 import type { FlowPlan, Plan } from "./plan.ts";
 import { retry } from "./interpret.ts";
-import { limitsFor, rateFor } from "./queue-plan.ts";
+import { flowFor, limitsFor } from "./queue-plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";
 import type { Code, Program } from "./program.ts";
@@ -252,7 +252,7 @@ export class Cluster {
     const limit = limitOf(this.plan, name);
     const options = {
       ...(limit === undefined ? {} : { concurrency: limit }),
-      ...rateFor(this.plan, name),
+      ...flowFor(this.plan, name),
       ...(this.plan.defaults === true ? { retry } : {}),
       ...program.options,
       ...(this.plan.share === "versions" ? { version: life.code } : {}),

@@ -79,6 +79,7 @@ const queued = [
   "a start that moved a run",
   "a start that found a run with its key",
   "a start with a priority",
+  "a key that waited for its turn",
   "an attempt under a limit",
   "two attempts under a limit at the same time",
 ];

@@ -23,6 +23,7 @@ import type {
   WorkflowPause,
 } from "@durable/core/storage";
 import { BlobNotes } from "./coverage-notes.ts";
+import { FairNotes } from "./fair-checks.ts";
 import type { History } from "./history.ts";
 import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { judgeFound, judgeLapse } from "./lateness.ts";
@@ -66,6 +67,7 @@ export class Disk {
   readonly #blobs: BlobNotes;
   /** Runs that were claimed, and not leased or written since. */
   readonly #claimed = new Set<string>();
+  readonly #fair: FairNotes;
   full = false;
   /** Schedules are kept by the first handle alone, like limits. */
   readonly schedules: ScheduleDisk | undefined;
@@ -75,6 +77,7 @@ export class Disk {
     this.#handles = options.open?.(options.now) ?? [new MemoryStorage(options)];
     this.#history = history;
     this.#blobs = new BlobNotes(history);
+    this.#fair = new FairNotes(history);
     this.#slackMs = options.slackMs;
     const { schedules } = this.#handles[0] ?? {};
     this.schedules = schedules && new ScheduleDisk(schedules, history, options);
@@ -205,6 +208,9 @@ export class Disk {
       if (this.#claimed.has(locator)) this.#history.meet("a claim that ended without a driver");
       this.#claimed.add(locator);
     }
+    const [handle, ...others] = this.#handles;
+    if (handle !== undefined && others.length === 0)
+      await this.#fair.judge(request, runs, (query) => handle.list(query));
     return runs;
   }
 

@@ -31,4 +31,5 @@ export const invariants: Readonly<Record<string, string>> = {
   I36: "one open run for a key, and the input of a run that has begun stays",
   I37: "a driver that nothing disturbs keeps its lease",
   I38: "what is due begins soon, once nothing disturbs it",
+  I39: "keys of `fair` with due runs take turns",
 };

@@ -98,6 +98,8 @@ export interface QueuePlan {
     /** Calls are counted by their tokens. */
     readonly tokens: boolean;
   };
+  /** So many keys take turns, each for so many of its runs. */
+  readonly fair?: { readonly keys: number; readonly weight: number };
   readonly starts: readonly QueuedStart[];
 }
 

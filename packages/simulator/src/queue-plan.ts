@@ -4,7 +4,7 @@
  */
 
 import type { StartOptions } from "@durable/core";
-import type { HostOptions } from "@durable/core/types";
+import type { FlowOptions, HostOptions } from "@durable/core/types";
 import { seeded, type Random } from "@durable/testing";
 import type { Action, Plan, QueuedStart, QueuePlan } from "./plan.ts";
 import type { Program } from "./program.ts";
@@ -23,8 +23,10 @@ const workflow = "flow-of-the-queue";
 export function withQueue(seed: number, plan: Plan): Plan {
   const random = seeded(seed * 3_628_273_133 + 13);
   if (!random.chance(0.55)) return plan;
+  const fair = drawnFair(seed);
   const queue: QueuePlan = {
     flow: plan.flows.length,
+    ...(fair !== undefined && { fair }),
     ...(random.chance(0.6)
       ? { rate: { limit: random.between(1, 3), perMs: random.pick([5_000, 12_000]) } }
       : {}),
@@ -39,6 +41,12 @@ export function withQueue(seed: number, plan: Plan): Plan {
     queue,
     actions: [...plan.actions, ...interference(random)].toSorted((a, b) => a.at - b.at),
   };
+}
+
+/** Drawn from a random stream of its own, as the plan of the queue is. */
+function drawnFair(seed: number): QueuePlan["fair"] {
+  const random = seeded(seed * 2_246_822_519 + 29);
+  return random.chance(0.5) ? { keys: random.pick([2, 3]), weight: random.pick([1, 1, 3]) } : undefined;
 }
 
 /** What happens to the runs while they wait, or work. */
@@ -111,14 +119,20 @@ export function queuedWorkflow({ queue, flows }: Plan): string | undefined {
   return queue && flows[queue.flow]?.name;
 }
 
-/** The rate of a workflow of the plan. */
-export function rateFor(
-  plan: Plan,
-  name: string,
-): { readonly rate?: { readonly max: number; readonly per: number } } {
-  const { rate } = plan.queue ?? {};
-  if (rate === undefined || queuedWorkflow(plan) !== name) return {};
-  return { rate: { max: rate.limit, per: rate.perMs } };
+/** The rate of a workflow of the plan, and its keys that take turns. */
+export function flowFor(plan: Plan, name: string): Pick<FlowOptions, "rate" | "fair"> {
+  const { rate, fair } = plan.queue ?? {};
+  if (queuedWorkflow(plan) !== name) return {};
+  return {
+    ...(rate && { rate: { max: rate.limit, per: rate.perMs } }),
+    ...(fair && { fair: { key: (input: unknown) => keyOf(input, fair.keys), weight: fair.weight } }),
+  };
+}
+
+/** By the number of the start, which its input ends with. */
+function keyOf(input: unknown, keys: number): string {
+  const [number = "0"] = /\d+(?=\D*$)/.exec(JSON.stringify(input) ?? "") ?? [];
+  return `key-${Number(number) % keys}`;
 }
 
 /** The options of one start, by the clock of its process. */

@@ -69,6 +69,45 @@ export const concurrency: Feature = {
     refuses(() => lab.app([durable("job", () => 1, { concurrency: { max: 1 } })]), cannotLimit),
 };
 
+export const fairShares: Feature = {
+  name: "Fair shares",
+  page: "guides/operate/limits.md",
+  needs: "limits",
+  programs: {
+    "a small tenant does not wait for a large one, and a weight gives longer turns": async (lab) => {
+      const { work, at } = counted(lab);
+      const begun: string[] = [];
+      const job = durable(
+        "job",
+        (ctx, key: string) =>
+          ctx.step("work", () => {
+            begun.push(key);
+            return work(key);
+          }),
+        { fair: { key: (input) => input, weight: (input) => (input === "large" ? 2 : 1) } },
+      );
+      const app = lab.app([job]);
+      await record(lab, app, [...Array.from({ length: 6 }, () => "large"), "small", "small"]);
+      lab.worker(app, { concurrency: 1 });
+      await completed(lab, app, 8);
+      expect(at).toHaveLength(8);
+      expect(begun).toEqual(["large", "large", "small", "large", "large", "small", "large", "large"]);
+    },
+    "a tenant that is alone gets all places": async (lab) => {
+      const { work, most } = counted(lab);
+      const job = durable("job", (ctx, key: string) => ctx.step("work", () => work(key)), {
+        fair: (input) => input,
+      });
+      const app = lab.app([job]);
+      await record(lab, app, ["large", "large", "large", "large"]);
+      lab.worker(app, { concurrency: 4 });
+      await completed(lab, app, 4);
+      expect(most.get("large")).toBe(4);
+    },
+  },
+  without: (lab) => refuses(() => lab.app([durable("job", () => 1, { fair: () => "a" })]), cannotLimit),
+};
+
 export const rates: Feature = {
   name: "Rates",
   page: "guides/operate/limits.md",

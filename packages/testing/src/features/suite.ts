@@ -16,7 +16,7 @@ import { virtualWorld } from "../virtual-world.ts";
 import { claims, type Feature, type Program } from "./feature.ts";
 import { blocked, pausedRuns, pausedWorkflows, purging, retrying, scoring } from "./steering.ts";
 import { answers, children, chapters, droppedChapters, messages, streams, undoing } from "./runs.ts";
-import { budgets, concurrency, namedWorkers, rates, stepLimits, treeBudgets } from "./limits.ts";
+import { budgets, concurrency, fairShares, namedWorkers, rates, stepLimits, treeBudgets } from "./limits.ts";
 import { copies, forks, versions } from "./forks.ts";
 import { debounced, delays, priorities, singletons } from "./starts.ts";
 import { FeatureLab } from "./lab.ts";
@@ -49,6 +49,7 @@ export const features: readonly Feature[] = [
   singletons,
   debounced,
   concurrency,
+  fairShares,
   rates,
   stepLimits,
   budgets,

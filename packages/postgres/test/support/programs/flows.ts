@@ -28,11 +28,15 @@ export const flowNames = [
 export type FlowName = (typeof flowNames)[number];
 
 export function flowsOf(weather: Weather): readonly AnyWorkflow[] {
-  const steps = durable("steps", async (ctx, input: Input) => {
-    const a = await ctx.step("a", () => input.n);
-    ctx.tag({ stage: `n${a}` });
-    return ctx.step("b", () => ({ a, of: input.key }));
-  });
+  const steps = durable(
+    "steps",
+    async (ctx, input: Input) => {
+      const a = await ctx.step("a", () => input.n);
+      ctx.tag({ stage: `n${a}` });
+      return ctx.step("b", () => ({ a, of: input.key }));
+    },
+    { fair: { key: ({ key }) => key, weight: ({ n }) => 1 + (n % 2) } },
+  );
   const ask = durable("ask", async (ctx, input: Input) => {
     const a = await ctx.step("a", () => input.n);
     ctx.report({ a });
@@ -76,6 +80,7 @@ export function flowsOf(weather: Weather): readonly AnyWorkflow[] {
   });
   const slotted = durable("slotted", (ctx, input: Input) => ctx.step("a", () => input.n), {
     concurrency: { max: 1, key: ({ key }) => key },
+    fair: ({ n }) => `n${n}`,
   });
   const rated = durable("rated", (ctx, input: Input) => ctx.step("a", () => input.n), {
     rate: { max: 1, per: "10 minutes", key: ({ key }) => key },
