@@ -120,7 +120,7 @@ export function queuedWorkflow({ queue, flows }: Plan): string | undefined {
 }
 
 /** The rate of a workflow of the plan, and its keys that take turns. */
-export function flowFor(plan: Plan, name: string): Pick<FlowOptions, "rate" | "fair"> {
+export function flowFor(plan: Plan, name: string): Pick<FlowOptions<unknown>, "rate" | "fair"> {
   const { rate, fair } = plan.queue ?? {};
   if (queuedWorkflow(plan) !== name) return {};
   return {

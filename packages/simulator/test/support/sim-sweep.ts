@@ -30,7 +30,7 @@ export function sweep(
       }
       // A sweep that did not meet an event has not tested it. The rarest events take hundreds of seeds.
       const missing = unmet(met);
-      const rare = count < 50 ? 60 : count < 1_000 ? 45 : 0;
+      const rare = count < 50 ? 64 : count < 1_000 ? 45 : 0;
       expect(missing.length > rare ? missing : []).toEqual([]);
     },
   );
