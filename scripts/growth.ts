@@ -42,11 +42,13 @@ async function measured(
   workload: Workload,
   size: number,
   storage: Storage,
+  path: string | null,
 ): Promise<ReadonlyMap<string, Cost>> {
   const counting = countingStorage(storage);
   const costs = new Map<string, Cost>();
   await workload.run({
     storage: counting,
+    path,
     size,
     measure: async (part, work) => {
       const [cpu, wall, { batches }, before] = [
@@ -55,10 +57,13 @@ async function measured(
         { ...counting.counts },
         parsed,
       ];
-      const result = await work();
+      let elsewhereMs = 0;
+      const result = await work((cpuMs) => {
+        elsewhereMs += cpuMs;
+      });
       const { user, system } = process.cpuUsage(cpu);
       costs.set(part, {
-        cpuMs: (user + system) / 1_000,
+        cpuMs: elsewhereMs || (user + system) / 1_000,
         wallMs: performance.now() - wall,
         batches: counting.counts.batches - batches,
         parsed: parsed - before,
@@ -71,11 +76,12 @@ async function measured(
 
 /** One workload at one size, in a storage of its own. */
 async function inStorage(kind: string, workload: Workload, size: number): Promise<ReadonlyMap<string, Cost>> {
-  if (kind === "memory") return measured(workload, size, new MemoryStorage());
+  if (kind === "memory") return measured(workload, size, new MemoryStorage(), null);
   const folder = mkdtempSync(join(tmpdir(), "durable-growth-"));
-  const storage = new SqliteStorage(join(folder, "journal.db"));
+  const path = join(folder, "journal.db");
+  const storage = new SqliteStorage(path);
   try {
-    return await measured(workload, size, storage);
+    return await measured(workload, size, storage, path);
   } finally {
     await storage.close();
     rmSync(folder, { recursive: true });

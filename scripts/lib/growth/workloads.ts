@@ -1,5 +1,7 @@
 /** The workloads of `npm run growth`. Each gets a storage and a size, and says which part of it counts. */
 
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import {
   createApp,
   createWorker,
@@ -10,12 +12,15 @@ import {
   type Run,
   type Storage,
 } from "@durable/core";
+import { chatTurn, startChat } from "./chat.ts";
 
 export interface Stage {
   readonly storage: Storage;
+  /** Where the storage is; `null` in memory. */
+  readonly path: string | null;
   readonly size: number;
-  /** Measures a part of the workload, under a name. */
-  readonly measure: <T>(part: string, work: () => Promise<T>) => Promise<T>;
+  /** Measures a part of the workload, under a name. Processes of its own tell with `spent` what they took, in milliseconds. */
+  readonly measure: <T>(part: string, work: (spent: (cpuMs: number) => void) => Promise<T>) => Promise<T>;
 }
 
 export interface Workload {
@@ -40,17 +45,6 @@ function tokensIn(outcome: Outcome<unknown>): string[] {
   if (outcome.status !== "suspended") throw new Error(`The run is ${outcome.status}`);
   return outcome.waiting.map(({ token }) => token);
 }
-
-/** A chat: each turn takes a message, asks a model and stores the answer. */
-const chat = durable("chat", async (ctx) => {
-  let words = 0;
-  for (;;) {
-    const said = String(await ctx.receive("say"));
-    const answer = await ctx.step("model", () => `${said}, and more of it`);
-    words += await ctx.step("store", () => answer.length);
-    ctx.report({ words });
-  }
-});
 
 const reader = durable("reader", async (ctx, count: number) => {
   let sum = 0;
@@ -113,6 +107,13 @@ async function forkChain({ storage, size, measure }: Stage): Promise<void> {
   });
 }
 
+async function chatTurns(storage: Storage, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await chatTurn(storage);
+}
+
+const { execArgv } = process;
+const turnFile = fileURLToPath(new URL("chat-turn.ts", import.meta.url));
+
 export const workloads: Readonly<Record<string, Workload>> = {
   "messages to one run, read by a worker": {
     sizes: [1_000, 2_000, 10_000],
@@ -168,18 +169,23 @@ export const workloads: Readonly<Record<string, Workload>> = {
   "chat cold": {
     sizes: [25, 125, 250],
     run: async ({ storage, size, measure }) => {
-      await cold(storage, chat).start("chat", undefined, { id: "r", drive: false });
-      const turn = async (): Promise<void> => {
-        const app = cold(storage, chat);
-        await app.send("r", "say", "something that a person says to a model");
-        await app.advance("r");
-      };
+      await startChat(storage);
       const tail = 10;
-      await measure("turns before", async () => {
-        for (let i = 0; i < size - tail; i++) await turn();
-      });
-      await measure("last 10 turns", async () => {
-        for (let i = 0; i < tail; i++) await turn();
+      await measure("turns before", () => chatTurns(storage, size - tail));
+      await measure("last 10 turns", () => chatTurns(storage, tail));
+    },
+  },
+  "chat cold, a new process for each turn": {
+    sizes: [25, 125, 250],
+    run: async ({ storage, path, size, measure }) => {
+      if (path === null) return;
+      await startChat(storage);
+      const tail = 10;
+      await chatTurns(storage, size - tail);
+      await measure("last 10 turns", (spent) => {
+        for (let i = 0; i < tail; i++)
+          spent(Number(execFileSync(process.execPath, [...execArgv, turnFile, path])));
+        return Promise.resolve();
       });
     },
   },
