@@ -214,7 +214,14 @@ export function hasSameMarks(a: RunHead, b: RunHead): boolean {
 
 /** The same as fields of a head. */
 export function readMarks(text: string | null): Pick<RunHead, (typeof marked)[number]> {
-  return text === null ? {} : (JSON.parse(text) as Pick<RunHead, (typeof marked)[number]>);
+  const marks = text === null ? {} : (JSON.parse(text) as Pick<RunHead, (typeof marked)[number]>);
+  if (!areUsed(marks)) throw new TypeError("The usage of a head is not a list");
+  return marks;
+}
+
+/** False for a head that says what was used in another shape than a list: it is damaged. */
+export function areUsed(head: Pick<RunHead, "usage" | "inherited"> | null): boolean {
+  return head !== null && Array.isArray(head.usage ?? []) && Array.isArray(head.inherited ?? []);
 }
 
 /** What `during` shows of a head. */

@@ -1,8 +1,9 @@
 /** A writer of the storage without the key edits what is beside the journals: no run, cancel, input or answer comes of it. */
 
 import { expect, inject, test } from "vitest";
-import { editRows } from "./support/row-edits.ts";
-import { bucketStage, sqliteStage } from "./support/row-stages.ts";
+import { editRows, use } from "./support/row-edits.ts";
+import { prepare, withApp } from "./support/row-scene.ts";
+import { bucketStage, otherKinds, sqliteStage } from "./support/row-stages.ts";
 
 const full = inject("full");
 
@@ -16,4 +17,20 @@ test.each([
   // Some are refused, and some change nothing that matters.
   for (const end of ["unseen", "warned"]) expect(ends[end] ?? 0, end).toBeGreaterThan(0);
   expect(Object.keys(ends).length).toBeGreaterThan(2);
+});
+
+test("a head in a bucket with a member of another kind is refused, or makes no difference", async () => {
+  const problems: string[] = [];
+  const codes = new Set<string>();
+  let tried = 0;
+  const made = otherKinds((stage) => withApp(stage.open(), prepare));
+  for await (const { edit, stage } of made) {
+    const done = await use(stage);
+    tried += 1;
+    problems.push(...done.found.map((problem) => `${edit}: ${problem}`));
+    for (const code of done.codes) codes.add(code);
+  }
+  expect(problems).toEqual([]);
+  expect(tried).toBeGreaterThan(100);
+  expect(codes).toContain("corrupt");
 });

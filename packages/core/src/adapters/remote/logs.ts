@@ -14,6 +14,7 @@
 
 import type { World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
+import { areUsed } from "../../ports/storage-kit.ts";
 import { baseKey, slotKey, snapshotKey, type Place } from "./layout.ts";
 import { damaged, gone, readFrom, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
 import { RunLog, wantsSnapshot, type Snapshot } from "./run-log.ts";
@@ -244,7 +245,7 @@ export class Logs {
     const record = readObject(text, key) as unknown as LogRecord | Forward | typeof gone;
     // What is not in its own slot, or leads back, would be read without end.
     const isOwn = isRecord(record)
-      ? record.slot === place.slot
+      ? record.slot === place.slot && areUsed(record.state.head)
       : "next" in record
         ? record.next > place.slot
         : "gone" in record;

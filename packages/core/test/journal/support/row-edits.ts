@@ -97,13 +97,16 @@ export function changedText(random: Random, text: string): string {
     () => text.replace(/(\\?)"last\1":null/, '$1"last$1":{$1"at$1":0,$1"runId$1":$1"v-1$1"}'),
     () => text.replace(/,?(\\?)"seal\1":\\?"[^"\\]*\\?"/, "").replace(...afterStart),
     () => text.slice(0, random.between(0, text.length)),
+    () => text.replace(/"(usage|inherited)":\[/, '"$1":7,"other":['),
   ])();
 }
 
 const afterStart = [/(\\?"after\\?":)\d+/, "$10"] as const;
 
 /** Does what an app does, and compares the journals with what it was given. */
-async function use(stage: Stage): Promise<{ readonly codes: string[]; readonly found: string[] }> {
+export async function use(
+  stage: Pick<Stage, "open">,
+): Promise<{ readonly codes: string[]; readonly found: string[] }> {
   const codes: string[] = [];
   const found: string[] = [];
   const attempt = async <T>(work: () => Promise<T>): Promise<T | null> => {

@@ -123,6 +123,36 @@ export function bucketStage(): Stage {
   };
 }
 
+/** For each member of states and heads in a bucket and each other kind of value: the bucket where one has it. */
+export async function* otherKinds(
+  prepared: (stage: Pick<Stage, "open">) => Promise<void>,
+): AsyncGenerator<{ readonly edit: string; readonly stage: Pick<Stage, "open"> }> {
+  const first = new MemoryBucket();
+  await prepared({ open: () => new RemoteStorage(first) });
+  const kept = await contentOf(first);
+  const seen = new Set<string>();
+  for (const [at, text] of kept.toReversed()) {
+    if (!/^runs\/.*\/\d{10}$/.test(at)) continue;
+    const { state = {} } = JSON.parse(text) as { state?: { head?: object } };
+    for (const [part, of] of Object.entries({ state, head: state.head ?? {} }))
+      for (const name of Object.keys(of)) {
+        if (seen.has(`${part}.${name}`)) continue;
+        seen.add(`${part}.${name}`);
+        for (const value of [null, 7, "x", true, {}, [], [7], [{}]]) {
+          const bucket = new MemoryBucket();
+          for (const [key, other] of kept) await bucket.put(key, other);
+          const record = JSON.parse(text) as { state: Record<string, unknown> };
+          const into = part === "state" ? record.state : (record.state["head"] as Record<string, unknown>);
+          into[name] = value;
+          await bucket.put(at, JSON.stringify(record));
+          await makeDue(bucket);
+          const edit = `${part}.${name}: ${JSON.stringify(value)}`;
+          yield { edit, stage: { open: () => new RemoteStorage(bucket) } };
+        }
+      }
+  }
+}
+
 async function makeDue(bucket: MemoryBucket): Promise<void> {
   for (const [key, text] of await contentOf(bucket)) {
     if (key.startsWith("runs/") || key.startsWith("schedule-records/"))
