@@ -6,16 +6,23 @@
 import type { Bucket } from "../../ports/bucket.ts";
 import type { WorkflowPause } from "../../ports/storage.ts";
 import type { World } from "../../ports/world.ts";
+import { hasFields } from "../../values/shown.ts";
 import { Registers } from "./registers.ts";
 
 const id = "all";
+
+function arePauses(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.every((one) => hasFields(one, { workflow: "string", since: "number" }))
+  );
+}
 
 export class RemotePauses {
   readonly #registers: Registers<readonly WorkflowPause[]>;
   readonly #newVersion: () => string;
 
   constructor(bucket: Bucket, world: Pick<World, "id">, assure: () => Promise<void>) {
-    this.#registers = new Registers(bucket, "pause", assure);
+    this.#registers = new Registers(bucket, { kind: "pause", fits: arePauses }, assure);
     this.#newVersion = () => world.id();
   }
 

@@ -31,13 +31,20 @@ export class Registers<T> {
   readonly #bucket: Bucket;
   readonly #signs: string;
   readonly #records: string;
+  readonly #fits: (value: unknown) => boolean;
   /** Checks the bucket before the first write. */
   readonly #assure: () => Promise<void>;
   /** The latest record that was seen of each log. Records never change. */
   readonly #seen = new Map<string, Kept<T>>();
 
-  constructor(bucket: Bucket, kind: string, assure: () => Promise<void>) {
+  /** `fits` is false for what is no value of this kind: its record is damaged. */
+  constructor(
+    bucket: Bucket,
+    { kind, fits }: { readonly kind: string; readonly fits: (value: unknown) => boolean },
+    assure: () => Promise<void>,
+  ) {
     this.#bucket = bucket;
+    this.#fits = fits;
     this.#signs = `${kind}s/`;
     this.#records = `${kind}-records/`;
     this.#assure = assure;
@@ -106,7 +113,7 @@ export class Registers<T> {
     const text = await this.#bucket.get(key);
     if (text === null) return null;
     const { version, value } = readObject(text, key) as unknown as Omit<Kept<T>, "number">;
-    if (typeof version !== "string" || typeof value !== "object") throw damaged(key);
+    if (typeof version !== "string" || (value !== null && !this.#fits(value))) throw damaged(key);
     return { number, version, value };
   }
 

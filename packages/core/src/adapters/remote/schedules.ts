@@ -5,17 +5,22 @@ import type { World } from "../../ports/world.ts";
 import type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "../../ports/schedules.ts";
 import { scheduleListing } from "../../ports/storage-kit.ts";
 import { digest } from "../../values/hash.ts";
+import { hasFields } from "../../values/shown.ts";
 import { Registers } from "./registers.ts";
 
 /** As many requests as a Cloudflare Worker may have open at once. */
 const atOnce = 6;
+
+function isSchedule(value: unknown): boolean {
+  return hasFields(value, { name: "string", workflow: "string", version: "string", text: "string" });
+}
 
 export class RemoteSchedules implements ScheduleStore {
   readonly #registers: Registers<StoredSchedule>;
   readonly #random: () => number;
 
   constructor(bucket: Bucket, { random }: Pick<World, "random">, assure: () => Promise<void>) {
-    this.#registers = new Registers(bucket, "schedule", assure);
+    this.#registers = new Registers(bucket, { kind: "schedule", fits: isSchedule }, assure);
     this.#random = () => random();
   }
 

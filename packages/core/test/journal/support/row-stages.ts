@@ -153,6 +153,24 @@ export async function* otherKinds(
   }
 }
 
+/** For each kind of object in a bucket: the bucket where it has the text of each other kind. */
+export async function* otherTexts(
+  prepared: (stage: Pick<Stage, "open">) => Promise<void>,
+): AsyncGenerator<{ readonly edit: string; readonly stage: Pick<Stage, "open"> }> {
+  const first = new MemoryBucket();
+  await prepared({ open: () => new RemoteStorage(first) });
+  await new RemoteStorage(first).pause("elsewhere", { workflow: "elsewhere", reason: null, since: 0 });
+  const kept = await contentOf(first);
+  const kinds = new Map(kept.map(([key, text]) => [key.split("/", 1)[0] ?? "", { key, text }]));
+  for (const [kind, { key }] of kinds)
+    for (const [other, { text }] of kinds) {
+      if (other === kind) continue;
+      const bucket = new MemoryBucket();
+      for (const [at, own] of kept) await bucket.put(at, at === key ? text : own);
+      yield { edit: `${kind}: ${other}`, stage: { open: () => new RemoteStorage(bucket) } };
+    }
+}
+
 async function makeDue(bucket: MemoryBucket): Promise<void> {
   for (const [key, text] of await contentOf(bucket)) {
     if (key.startsWith("runs/") || key.startsWith("schedule-records/"))
