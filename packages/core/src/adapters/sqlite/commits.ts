@@ -14,6 +14,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import { monotonicMs } from "./clock.ts";
 import { isBusy, isOwnFault, named } from "./errors.ts";
 
 interface Write {
@@ -165,7 +166,7 @@ export class Commits {
   }
 
   #refused(writes: readonly Write[], error: unknown): void {
-    const now = performance.now();
+    const now = monotonicMs();
     this.#busySince ??= now;
     if (isBusy(error) && now - this.#busySince < this.#options.busyMs) {
       this.#queue.unshift(...writes);

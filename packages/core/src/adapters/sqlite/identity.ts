@@ -7,6 +7,7 @@
  *     reading does not find it in the lost file.
  */
 
+import { monotonicMs } from "./clock.ts";
 import { statSync } from "./node-fs.ts";
 import { DurableError } from "../../values/errors.ts";
 
@@ -43,7 +44,7 @@ export class FileIdentity {
 
   /** The same, unless the last check was a moment ago and found nothing wrong. */
   checkSometimes(): void {
-    const now = performance.now();
+    const now = monotonicMs();
     if (now - this.#checkedAt <= readMs) return;
     this.check();
     this.#checkedAt = now;

@@ -12,6 +12,7 @@ import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { DurableError, describeError } from "../../values/errors.ts";
 import { createEmpty, makeFolder, sayLoose } from "./private-files.ts";
+import { monotonicMs } from "./clock.ts";
 import { shortWait } from "./commits.ts";
 import { isBusy, isOwnFault, named } from "./errors.ts";
 import { checkVersion, migrate } from "./schema.ts";
@@ -30,7 +31,7 @@ export interface Opened {
 
 export function openDatabase(path: string, waitMs: number): Opened {
   const { DatabaseSync } = sqlite();
-  const until = performance.now() + waitMs;
+  const until = monotonicMs() + waitMs;
   for (;;) {
     let database: Sqlite.DatabaseSync | undefined;
     try {
@@ -45,7 +46,7 @@ export function openDatabase(path: string, waitMs: number): Opened {
     } catch (error) {
       database?.close();
       // Switching to WAL locks the whole file for a moment, and so does closing its last connection.
-      if (!isBusy(error) || performance.now() > until) throw named(error, path);
+      if (!isBusy(error) || monotonicMs() > until) throw named(error, path);
       sleep(shortWait());
     }
   }

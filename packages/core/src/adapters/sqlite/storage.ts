@@ -36,6 +36,7 @@ import type {
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
 import { dropChapters } from "./chapters.ts";
+import { monotonicMs } from "./clock.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { claimRows, DuePoll, isAnyDue, type ClaimTurn } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
@@ -338,14 +339,14 @@ export class SqliteStorage implements Storage {
   }
 
   async #read<T>(work: () => T): Promise<T> {
-    const until = performance.now() + this.#busyMs;
+    const until = monotonicMs() + this.#busyMs;
     for (;;) {
       if (this.closed) throw this.#closedError();
       try {
         this.#identity.checkSometimes();
         return work();
       } catch (error) {
-        if (!isBusy(error) || performance.now() > until) throw named(error, this.path);
+        if (!isBusy(error) || monotonicMs() > until) throw named(error, this.path);
       }
       await new Promise((resolve) => setTimeout(resolve, shortWait()));
     }
