@@ -7,17 +7,32 @@
  *
  * A few runs are made by workers, and their rows are copied until the database is full. Statements, buffers and bytes of the log
  * (without whole pages) are counted by the server; the throughput says something as a ratio only. Each cycle of the purge deletes
- * some ended runs beside a worker and adds as many, so that a database without bloat has the same size after each.
+ * some ended runs beside a worker and, when autovacuum has come, adds as many, so that a database without bloat has the same size
+ * for each run after each.
+ *
+ * Ends with a line for each bound, and with the exit code 1 when one is broken.
  */
 
 import { parseArgs } from "node:util";
-import { createApp, createWorker, durable, type App } from "@durable/core";
-import { PostgresStorage } from "@durable/postgres";
 import { Client, Pool } from "pg";
 import { migrate, steps, type Step } from "../packages/postgres/src/migrate.ts";
 import { settingsOf } from "../packages/postgres/src/settings.ts";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";
-import { inLanes, pause, quantile } from "./fleet/children.ts";
+import { keep, leaveOut, progress, sayBounds } from "./fleet/bounds.ts";
+import { pause, quantile } from "./fleet/children.ts";
+import {
+  drive,
+  fill,
+  makeSide,
+  measure,
+  nap,
+  shown,
+  sizes,
+  underLoad,
+  vacuumed,
+  withWorker,
+} from "./fleet/size-side.ts";
+import type { Cost, Side, Sizes } from "./fleet/size-side.ts";
 
 const { values } = parseArgs({
   options: {
@@ -30,29 +45,30 @@ const { values } = parseArgs({
     migrate: { type: "boolean", default: false },
   },
 });
-const [ended, waiting, rounds, runs] = [values.ended, values.waiting, values.rounds, values.runs].map(Number);
-const [purged, cycles] = [Number(values.purged), Number(values.cycles)];
+const [ended, waiting, rounds, runs, purged, cycles] = [
+  Number(values.ended),
+  Number(values.waiting),
+  Number(values.rounds),
+  Number(values.runs),
+  Number(values.purged),
+  Number(values.cycles),
+];
 
-const five = durable("five", async (ctx) => {
-  for (const step of ["a", "b", "c", "d", "e"]) await ctx.step(step, () => "a short answer of a model");
-});
-const nap = durable("nap", async (ctx) => {
-  await ctx.step("before", () => "a short answer of a model");
-  await ctx.sleep("30 days");
-});
-
-interface Side {
-  readonly name: string;
-  readonly url: string;
-  readonly admin: Client;
-}
-
-interface Cost {
-  readonly statements: number;
-  readonly buffers: number;
-  readonly bytes: number;
-  readonly perSecond: number;
-}
+/**
+ * A median of fewer rounds is that of a busy machine. Statements do not depend on the size, and neither do bytes of the log;
+ * they vary with how often a worker looks. Buffers may grow by the depth of an index, which is one page for a hundred times as
+ * many runs, of about ten that a statement reads.
+ */
+const fewestRounds = 5;
+const leastThroughput = 0.85;
+const mostCost = 1.25;
+/** Much longer than a checkpoint takes to sync, and much less than what a driver waits for. */
+const longestAppendMs = 2_000;
+/**
+ * Free space of pages that no insert has found yet, and pages of indexes that were full when the index was made and are split
+ * by rows in between; a table that grows with each cycle passes it in the second or third.
+ */
+const mostGrowth = 1.15;
 
 const server = await startPostgres([
   "autovacuum_naptime=5s",
@@ -60,119 +76,6 @@ const server = await startPostgres([
   "max_wal_size=20GB",
   "shared_buffers=256MB",
 ]);
-
-async function makeSide(name: string, root: Client): Promise<Side> {
-  await root.query(`CREATE DATABASE ${name}_side`);
-  const url = new URL(server.url);
-  url.pathname = `/${name}_side`;
-  const admin = new Client({ connectionString: url.href });
-  await admin.connect();
-  return { name, url: url.href, admin };
-}
-
-/** Runs work with a worker of its own, whose sessions end with it: then the server has their statistics. */
-async function withWorker<T>(
-  { url }: Side,
-  work: (app: App, storage: PostgresStorage) => Promise<T>,
-): Promise<T> {
-  const storage = new PostgresStorage({ url, poll: "1 hour" });
-  const app = createApp({
-    storage,
-    workflows: [five, nap],
-    secret: "a secret of a long test",
-    bind: false,
-    patience: 0,
-  });
-  const worker = createWorker(app, { concurrency: 20, idleInterval: "1 hour" });
-  try {
-    return await work(app, storage);
-  } finally {
-    await worker.stop();
-    await storage.close();
-  }
-}
-
-let made = 0;
-
-async function drive(app: App, count: number): Promise<void> {
-  const ids = Array.from({ length: count }, () => `run-${++made}`);
-  await inLanes(ids, 20, async (id) => {
-    await app.start(five, undefined, { id, drive: false });
-    await app.get(id).result({ wait: true });
-  });
-}
-
-async function counted({ admin }: Side): Promise<Omit<Cost, "perSecond">> {
-  const { rows } = await admin.query<Record<"statements" | "buffers" | "bytes", number>>(`SELECT
-    xact_commit::float8 AS statements, (blks_hit + blks_read)::float8 AS buffers,
-    (pg_current_wal_insert_lsn() - '0/0')::float8 - 8192 * (SELECT wal_fpi FROM pg_stat_wal)::float8 AS bytes
-    FROM pg_stat_database WHERE datname = current_database()`);
-  return rows[0] as Omit<Cost, "perSecond">;
-}
-
-async function measure(side: Side): Promise<Cost> {
-  const before = await counted(side);
-  const took = await withWorker(side, async (app) => {
-    const from = performance.now();
-    await drive(app, runs ?? 0);
-    return performance.now() - from;
-  });
-  // Sessions report their statistics when they end.
-  let after = await counted(side);
-  for (let last = -1; after.statements - last > 2;) {
-    last = after.statements;
-    await pause(2_000);
-    after = await counted(side);
-  }
-  const per = (name: keyof Omit<Cost, "perSecond">): number => (after[name] - before[name]) / (runs ?? 1);
-  return {
-    statements: per("statements"),
-    buffers: per("buffers"),
-    bytes: per("bytes"),
-    perSecond: ((runs ?? 0) * 1_000) / took,
-  };
-}
-
-/** Copies of the rows of runs that workers have made. */
-async function fill({ admin }: Side, workflow: string, count: number): Promise<void> {
-  const { rows } = await admin.query<{ name: string }>(`SELECT quote_ident(attname) AS name FROM pg_attribute
-    WHERE attrelid = 'durable.runs'::regclass AND attnum > 0 AND NOT attisdropped AND attname NOT IN ('id', 'locator', 'run_id')`);
-  const columns = rows.map(({ name }) => name).join(", ");
-  const mark = `~${++made}~`;
-  for (let done = 0; done < count; done += 50_000) {
-    const [from, to] = [done + 1, Math.min(done + 50_000, count)];
-    await admin.query(
-      `WITH t AS (
-        SELECT *, row_number() OVER (ORDER BY id) - 1 AS nth, count(*) OVER () AS of_all FROM public.first_runs
-        WHERE workflow = $1
-      ), added AS (
-        INSERT INTO durable.runs (locator, run_id, ${columns})
-          SELECT substr(md5('${mark}' || n), 1, 18), t.run_id || '${mark}' || n, ${columns.replaceAll(/(\w+)/g, "t.$1")}
-          FROM generate_series($2::int, $3::int) AS n JOIN t ON t.nth = n % t.of_all
-        RETURNING id, run_id
-      )
-      INSERT INTO durable.batches (run, position, body)
-        SELECT a.id, b.position, b.body FROM added a JOIN public.first_runs r ON r.run_id = split_part(a.run_id, '~', 1)
-        JOIN public.first_batches b ON b.run = r.id`,
-      [workflow, from, to],
-    );
-  }
-}
-
-/** Runs are started and driven, twenty at a time, until the work is done. Returns how many there were. */
-async function underLoad(app: App, work: () => Promise<void>): Promise<number> {
-  const load = { over: false, runs: 0 };
-  const loading = (async () => {
-    while (!load.over) {
-      await drive(app, 20);
-      load.runs += 20;
-    }
-  })();
-  await work();
-  load.over = true;
-  await loading;
-  return load.runs;
-}
 
 /** What a later version might do to tables in use: a column, its value for all runs that are there, and an index. */
 const next: Step = {
@@ -209,32 +112,92 @@ async function migrateUnderLoad(side: Side): Promise<void> {
       "ALTER TABLE durable.runs DROP COLUMN flavour; UPDATE durable.durable_version SET version = version - 1",
     );
     const seconds = ((performance.now() - from) / 1_000).toFixed(0);
-    const [p99, most] = [quantile(took, 0.99), took.reduce((a, b) => Math.max(a, b), 0)].map((ms) =>
-      ms.toFixed(0),
-    );
+    const [p99, most] = [quantile(took, 0.99), took.reduce((a, b) => Math.max(a, b), 0)];
     console.log(
-      `\nmigrated in ${seconds} s beside ${driven} runs: appends p99 ${p99} ms (${quiet.toFixed(0)} before), at most ${most} ms`,
+      `\nmigrated in ${seconds} s beside ${driven} runs: appends p99 ${p99.toFixed(0)} ms (${quiet.toFixed(0)} before), at most ${most.toFixed(0)} ms`,
     );
+    keep("longest append during the migration", Math.round(most), { most: longestAppendMs, unit: "ms" });
   });
 }
 
-async function sizes({ admin }: Side): Promise<{ heap: number; indexes: number; batches: number }> {
-  const { rows } = await admin.query<{ heap: number; indexes: number; batches: number }>(`SELECT
-    pg_table_size('durable.runs')::float8 / 1048576 AS heap, pg_indexes_size('durable.runs')::float8 / 1048576 AS indexes,
-    pg_total_relation_size('durable.batches')::float8 / 1048576 AS batches`);
-  return rows[0] as { heap: number; indexes: number; batches: number };
+/** Alternating rounds on the full side and the empty one. */
+async function compare(sides: readonly [Side, Side]): Promise<void> {
+  const costs = new Map<Side, Cost[]>(sides.map((side) => [side, []]));
+  for (let round = 0; round <= rounds; round++)
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      const cost = await measure(side, runs);
+      progress(`round ${round} of ${rounds}, ${side.name}: ${cost.perSecond.toFixed(0)} runs a second`);
+      // The first round warms up.
+      if (round > 0) costs.get(side)?.push(cost);
+    }
+  console.log("\n| per run of five steps | empty | full | ratio |\n|---|--:|--:|--:|");
+  for (const name of ["statements", "buffers", "bytes", "perSecond"] as const) {
+    const [few = NaN, many = NaN] = sides.map((side) =>
+      quantile(
+        (costs.get(side) ?? []).map((cost) => cost[name]),
+        0.5,
+      ),
+    );
+    console.log(`| ${name} | ${few.toFixed(1)} | ${many.toFixed(1)} | ${(many / few).toFixed(2)} |`);
+    if (name !== "perSecond")
+      keep(`${name} of the full database, of the empty one`, many / few, { most: mostCost });
+    else if (rounds < fewestRounds) leaveOut("throughput", `${rounds} rounds are fewer than ${fewestRounds}`);
+    else keep("throughput of the full database, of the empty one", many / few, { least: leastThroughput });
+  }
 }
 
-const shown = (size: Awaited<ReturnType<typeof sizes>>): string =>
-  Object.entries(size)
-    .map(([name, mb]) => `${name} ${mb.toFixed(0)} MB`)
-    .join(", ");
+/** Deletes some ended runs beside a worker, and adds as many. */
+async function purgeCycle(full: Side, cycle: number): Promise<Sizes> {
+  const before = await sizes(full);
+  const [deleted, driven, took] = await withWorker(full, async (app) => {
+    const from = performance.now();
+    let deleted = 0;
+    const driven = await underLoad(app, async () => {
+      deleted = (await app.purge({ status: "completed", olderThan: 0, limit: purged })).runs;
+    });
+    return [deleted, driven, performance.now() - from];
+  });
+  const gone = before.runs + driven - (await sizes(full)).runs;
+  progress(`cycle ${cycle} of ${cycles}: ${deleted} deleted`);
+  const waited = await vacuumed(full);
+  await fill(full, "five", purged);
+  const after = await sizes(full);
+  const rate = ((deleted * 1_000) / took).toFixed(0);
+  console.log(
+    `cycle ${cycle}: ${deleted} deleted, ${rate} a second beside ${driven} runs, autovacuum ${waited.toFixed(0)} s later, as many added: ${shown(after)}`,
+  );
+  keep(`cycle ${cycle}: runs that the purge says it deleted`, deleted, { least: purged, most: purged });
+  keep(`cycle ${cycle}: runs that are gone`, gone, { least: purged, most: purged });
+  return after;
+}
+
+async function purgeAll(full: Side): Promise<void> {
+  // Space that the migration left free would hide a growth.
+  await full.admin.query("VACUUM (FULL, ANALYZE) durable.runs");
+  await full.admin.query("VACUUM (FULL, ANALYZE) durable.batches");
+  console.log(`\nbefore the purges: ${shown(await sizes(full))}`);
+  let first: Sizes | undefined;
+  for (let cycle = 1; cycle <= cycles; cycle++) {
+    const after = await purgeCycle(full, cycle);
+    first ??= after;
+    if (after === first) continue;
+    for (const part of ["heap", "indexes", "batches"] as const) {
+      const growth = after[part] / after.runs / (first[part] / first.runs);
+      keep(`cycle ${cycle}: ${part} for each run, of that after the first cycle`, growth, {
+        most: mostGrowth,
+      });
+    }
+  }
+  const { rows } = await full.admin.query<{ left: number }>(
+    "SELECT count(*)::int AS left FROM durable.batches b WHERE NOT EXISTS (SELECT FROM durable.runs r WHERE r.id = b.run)",
+  );
+  keep("batches of runs that are gone", rows[0]?.left ?? NaN, { most: 0 });
+}
 
 const root = new Client({ connectionString: server.url });
 await root.connect();
-const sides = [await makeSide("empty", root), await makeSide("full", root)];
-const [empty, full] = sides;
-if (empty === undefined || full === undefined) throw new Error("There are two sides.");
+const sides = [await makeSide("empty", server.url, root), await makeSide("full", server.url, root)] as const;
+const [, full] = sides;
 try {
   for (const side of sides)
     await withWorker(side, async (app) => {
@@ -244,46 +207,15 @@ try {
     });
   for (const table of ["runs", "batches"])
     await full.admin.query(`CREATE TABLE public.first_${table} AS SELECT * FROM durable.${table}`);
-  await fill(full, "five", ended ?? 0);
-  await fill(full, "nap", waiting ?? 0);
+  await fill(full, "five", ended);
+  await fill(full, "nap", waiting);
   await full.admin.query("VACUUM (ANALYZE)");
   await root.query("CHECKPOINT");
   console.log(`${ended} ended and ${waiting} waiting runs: ${shown(await sizes(full))}`);
-  const costs = new Map<Side, Cost[]>(sides.map((side) => [side, []]));
-  for (let round = 0; round <= (rounds ?? 0); round++)
-    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
-      const cost = await measure(side);
-      // The first round warms up.
-      if (round > 0) costs.get(side)?.push(cost);
-    }
-  const median = (side: Side, name: keyof Cost): number =>
-    quantile(
-      (costs.get(side) ?? []).map((cost) => cost[name]),
-      0.5,
-    );
-  console.log("\n| per run of five steps | empty | full | ratio |\n|---|--:|--:|--:|");
-  for (const name of ["statements", "buffers", "bytes", "perSecond"] as const) {
-    const [few, many] = [median(empty, name), median(full, name)];
-    console.log(`| ${name} | ${few.toFixed(1)} | ${many.toFixed(1)} | ${(many / few).toFixed(2)} |`);
-  }
+  if (rounds > 0) await compare(sides);
   if (values.migrate) await migrateUnderLoad(full);
-  console.log(`\nbefore the purges: ${shown(await sizes(full))}`);
-  for (let cycle = 1; cycle <= cycles; cycle++) {
-    const [deleted, took] = await withWorker(full, async (app) => {
-      const from = performance.now();
-      let deleted = 0;
-      const driven = await underLoad(app, async () => {
-        deleted = (await app.purge({ status: "completed", olderThan: 0, limit: purged })).runs;
-      });
-      console.log(`  ${driven} runs meanwhile`);
-      return [deleted, performance.now() - from];
-    });
-    await fill(full, "five", purged);
-    const rate = ((deleted * 1_000) / took).toFixed(0);
-    console.log(
-      `cycle ${cycle}: ${deleted} deleted, ${rate} a second beside a worker, as many added: ${shown(await sizes(full))}`,
-    );
-  }
+  if (cycles > 0) await purgeAll(full);
+  sayBounds();
 } finally {
   await Promise.all([root, ...sides.map(({ admin }) => admin)].map((client) => client.end()));
   await server.stop();
