@@ -2,25 +2,15 @@
  * One fault after the other, each on runs of its own, with the log of the bodies that ran as a ledger outside of the database.
  */
 
-import {
-  appendFileSync,
-  chownSync,
-  cpSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { startPostgres, type PostgresServer } from "../../packages/postgres/test/support/server.ts";
-import { silentProxy } from "../../packages/postgres/test/support/silent-proxy.ts";
+import type { PostgresServer } from "../../packages/postgres/test/support/server.ts";
+import type { silentProxy } from "../../packages/postgres/test/support/silent-proxy.ts";
 import { hasOpen, judge, longestStall, type Judged } from "./chaos.ts";
 import { FleetWorker, inLanes, pause, persist } from "./children.ts";
+import { plain, pooled, proxied, small, withStandby, type Prepared } from "./fault-places.ts";
 import { bodiesIn, fleetApp, fleetFlows } from "./flows.ts";
 import { openStorage } from "./storage.ts";
 
@@ -43,7 +33,12 @@ export interface FaultReport extends Judged {
   readonly healedMs: number;
   /** Runs with an entry that says that batches were lost. */
   readonly regressed: number;
+  /** Bounds that were broken, each in words. */
+  readonly broken: readonly string[];
 }
+
+/** What is promised for a fault beyond that nothing is lost or doubled. */
+type Bounds = Partial<Record<"longestStallMs" | "healedMs" | "again", number>>;
 
 /** What a fault may do: it starts and ends workers by itself. */
 interface Stage {
@@ -57,32 +52,10 @@ interface Stage {
 
 interface Fault {
   readonly workers: number;
-  /** Makes the server, and the address that workers use. */
   readonly prepare?: () => Promise<Prepared>;
+  readonly most?: (attackMs: number) => Bounds;
   /** Resolves when it is over, with what was done. */
   readonly attack: (stage: Stage, prepared: Prepared) => Promise<string>;
-}
-
-interface Prepared {
-  readonly server: PostgresServer;
-  readonly url: string;
-  readonly extra?: unknown;
-  readonly close: () => Promise<void>;
-}
-
-async function plain(): Promise<Prepared> {
-  const server = await startPostgres();
-  return { server, url: server.url, close: () => server.stop() };
-}
-
-async function proxied(): Promise<Prepared & { readonly extra: Awaited<ReturnType<typeof silentProxy>> }> {
-  const server = await startPostgres();
-  const proxy = await silentProxy(server.url);
-  const close = async (): Promise<void> => {
-    await proxy.close();
-    await server.stop();
-  };
-  return { server, url: proxy.url, extra: proxy, close };
 }
 
 async function every(ms: number, forMs: number, work: (n: number) => Promise<void>): Promise<number> {
@@ -98,7 +71,8 @@ async function every(ms: number, forMs: number, work: (n: number) => Promise<voi
 const kills: Fault = {
   workers: 3,
   attack: async ({ workers, addWorker, attackMs }) => {
-    const count = await every(attackMs / 25, attackMs, async (n) => {
+    // More often, none would live long enough to begin, and runs that seem to kill their workers rest.
+    const count = await every(Math.max(1_000, attackMs / 25), attackMs, async (n) => {
       await workers[n % workers.length]?.kill();
       workers[n % workers.length] = addWorker();
     });
@@ -114,25 +88,60 @@ const restarts: Fault = {
   },
 };
 
+/** Terminates some backends of the workers, or all of them, every 60 ms. */
+async function cut(server: PostgresServer, attackMs: number, most: number | null): Promise<string> {
+  const admin = new Client({ connectionString: server.url });
+  await admin.connect();
+  let count = 0;
+  await every(60, attackMs, async () => {
+    const { rowCount } = await admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'durable' ORDER BY random() LIMIT $1`,
+      [most],
+    );
+    count += rowCount ?? 0;
+  });
+  await admin.end();
+  return `${count} backends terminated`;
+}
+
 const cuts: Fault = {
   workers: 3,
-  attack: async ({ server, attackMs }) => {
-    const admin = new Client({ connectionString: server.url });
-    await admin.connect();
-    let count = 0;
-    await every(60, attackMs, async () => {
-      const { rowCount } = await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE application_name = 'durable' ORDER BY random() LIMIT 3`);
-      count += rowCount ?? 0;
+  // No run rests for longer after a fault of the connection, and little of the work is left by then.
+  most: () => ({ healedMs: 10_000 }),
+  attack: ({ server, attackMs }) => cut(server, attackMs, 3),
+};
+
+const cutAll: Fault = {
+  workers: 3,
+  // All of the work may be left, which lasts as long as the attack.
+  most: (attackMs) => ({ healedMs: attackMs + 10_000 }),
+  attack: ({ server, attackMs }) => cut(server, attackMs, null),
+};
+
+const deploy: Fault = {
+  workers: 3,
+  // A worker that is stopped lets its steps end and hands its runs over, so that no body runs twice.
+  most: () => ({ again: 0 }),
+  attack: async ({ workers, addWorker, attackMs }) => {
+    let stopped = 0;
+    await every(0, attackMs, async (n) => {
+      const old = workers[n % workers.length];
+      const next = addWorker();
+      await next.up();
+      workers[n % workers.length] = next;
+      const code = await old?.stop();
+      if (code !== 0) throw new Error(`A worker ended with ${code}: ${old?.complaints.join(" ")}`);
+      stopped += 1;
     });
-    await admin.end();
-    return `${count} backends terminated`;
+    return `${stopped} workers stopped by SIGTERM and replaced, in turn`;
   },
 };
 
 const blackHole: Fault = {
   workers: 1,
   prepare: proxied,
+  // A statement without a reply is given up after half a minute at most, and one timeout replaces all connections.
+  most: () => ({ longestStallMs: 30_000 }),
   attack: async (_, { extra }) =>
     `${(extra as Awaited<ReturnType<typeof silentProxy>>).silence()} connections went silent, no other worker`,
 };
@@ -148,24 +157,6 @@ const zombie: Fault = {
     return "a worker stood still for 40 s";
   },
 };
-
-/** A server on a file system of its own, which root can make. */
-async function small(): Promise<Prepared> {
-  const folder = mkdtempSync(join(tmpdir(), "durable-small-"));
-  const before = process.env["TMPDIR"];
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=400m,mode=1777", "tmpfs", folder], { stdio: "pipe" });
-  process.env["TMPDIR"] = folder;
-  const server = await startPostgres().finally(() => {
-    if (before === undefined) delete process.env["TMPDIR"];
-    else process.env["TMPDIR"] = before;
-  });
-  const close = async (): Promise<void> => {
-    await server.stop();
-    execFileSync("umount", [folder]);
-    rmSync(folder, { recursive: true });
-  };
-  return { server, url: server.url, extra: folder, close };
-}
 
 const fullDisk: Fault = {
   workers: 2,
@@ -187,45 +178,6 @@ const fullDisk: Fault = {
     return `the disk was full for ${attackMs / 1_000} s`;
   },
 };
-
-/** Gives a copy to the user of the server, as its original. */
-function copyFolder(from: string): string {
-  const to = mkdtempSync(join(tmpdir(), "durable-standby-"));
-  cpSync(from, to, { recursive: true });
-  const { uid, gid } = statSync(from);
-  for (const name of ["", ...readdirSync(to, { recursive: true })])
-    chownSync(join(to, String(name)), uid, gid);
-  rmSync(join(to, "postmaster.pid"), { force: true });
-  return to;
-}
-
-/** A primary, and an asynchronous standby that is a copy of its folder. */
-async function withStandby(): Promise<Prepared> {
-  const first = await startPostgres(["wal_level=replica"]);
-  const storage = await openStorage(first.url);
-  await storage.list();
-  await storage.close();
-  await first.restart();
-  const admin = new Client({ connectionString: first.url });
-  await admin.connect();
-  await admin.query("SELECT pg_backup_start('standby', true)");
-  const folder = copyFolder(first.folder);
-  await admin.query("SELECT pg_backup_stop()");
-  await admin.end();
-  writeFileSync(join(folder, "standby.signal"), "");
-  const { hostname, port, username, password } = new URL(first.url);
-  const source = `host=${hostname} port=${port} user=${username} password=${password}`;
-  // In a file, because a setting of the command line could not be changed later.
-  appendFileSync(join(folder, "postgresql.auto.conf"), `primary_conninfo = '${source}'\n`);
-  const standby = await startPostgres([], folder);
-  const proxy = await silentProxy(first.url);
-  const close = async (): Promise<void> => {
-    await proxy.close();
-    await standby.stop();
-    await first.stop().catch(() => {});
-  };
-  return { server: first, url: proxy.url, extra: { standby, proxy }, close };
-}
 
 const failover: Fault = {
   workers: 2,
@@ -254,6 +206,9 @@ export const faults: Readonly<Record<string, Fault>> = {
   kills,
   restarts,
   cuts,
+  "cut-all": cutAll,
+  pooler: { ...kills, prepare: pooled },
+  deploy,
   "black-hole": blackHole,
   zombie,
   "full-disk": fullDisk,
@@ -300,7 +255,12 @@ export async function sufferFault(name: string, options: FaultOptions): Promise<
     });
     const times = bodiesIn(log).map(({ at }) => at);
     const { longestStallMs } = longestStall([began, ...times.filter((at) => at > began)]);
-    return { name, runs, did, longestStallMs, healedMs, regressed, ...found, lost };
+    const figures = { longestStallMs, healedMs, again: found.again };
+    const broken = Object.entries(fault.most?.(attackMs) ?? {}).flatMap(([what, most]) => {
+      const figure = figures[what as keyof Bounds];
+      return figure > most ? [`${what} is ${figure}, and at most ${most} is promised`] : [];
+    });
+    return { name, runs, did, regressed, ...found, ...figures, lost, broken };
   } finally {
     await Promise.all(workers.map((worker) => worker.kill()));
     await storage.close().catch(() => {});

@@ -84,7 +84,8 @@ describe("connections that go silent", () => {
   });
 
   test("a worker that is alone goes on, and no step is recorded twice", async () => {
-    const { proxy, storage } = await proxied({ timeout: 400, poll: 500 });
+    // At full length with the options of a user who gave none.
+    const { proxy, storage } = await proxied(inject("full") ? {} : { timeout: 400, poll: 500 });
     const bodies = new Map<string, number>();
     const long = durable("long", async (ctx, n: number) => {
       let sum = 0;
@@ -104,9 +105,12 @@ describe("connections that go silent", () => {
     const worker = createWorker(app);
     onTestFinished(() => worker.stop());
     await until(() => bodies.size >= 10);
+    const silent = performance.now();
     proxy.silence();
     // Without another worker. The lease of 30 s does not end in this test.
     expect(await Promise.all(runs.map((run) => run.result()))).toEqual([66, 66, 66, 66, 66]);
+    // Half a minute is what is promised: one timeout of 15 s, and then the work.
+    expect(performance.now() - silent).toBeLessThan(30_000);
     expect([...bodies.values()].filter((times) => times > 2)).toEqual([]);
   });
 
@@ -182,7 +186,10 @@ test("backends that are terminated again and again: all runs are done soon after
     );
   while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
   // A lease that nobody gives back would be longer than any test.
-  if (inject("full")) console.log(`${killed} backends terminated, healed after ${Date.now() - over} ms`);
+  const healedMs = Date.now() - over;
+  if (inject("full")) console.log(`${killed} backends terminated, healed after ${healedMs} ms`);
+  // A run or a worker that rests after such a fault would rest for a minute.
+  expect(healedMs).toBeLessThan(10_000);
   const ended = await place.sql(`SELECT FROM S.runs WHERE owner IS NOT NULL OR held`);
   expect(ended).toEqual([]);
   expect([...bodies.values()].filter((times) => times > 3)).toEqual([]);

@@ -83,8 +83,14 @@ export async function startPooler(url: string, size = 4): Promise<Pooler> {
     socket.on("data", receive);
     socket.on("close", () => {
       sockets.delete(socket);
-      // A client may leave before the end of a reply. A backend is lost only if it is then inside of a transaction.
-      void turn.then(() => held?.client.end().catch(() => {}));
+      // A client may leave before the end of a reply. A backend is replaced only if it is then inside of a transaction.
+      void turn.then(async () => {
+        if (held === null) return;
+        void held.client.end().catch(() => {});
+        const backend = await openBackend(url);
+        all.push(backend);
+        give(backend);
+      });
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
