@@ -102,6 +102,24 @@ describe("a worker with purge", () => {
     ]);
     expect(await size(on)).toBe(0);
   });
+
+  test.each(["app", "worker"])("reports it through the logger of the %s", async (who) => {
+    const on = lab();
+    const said: string[] = [];
+    const logger = { debug() {}, info() {}, warn: (line: string) => void said.push(line), error() {} };
+    await fill(on, 1);
+    await on.world.advance(2 * 24 * hour);
+    const storage = faultyStorage(on.storage, {
+      world: on.world,
+      plan: (operation) => (operation === "delete" ? "lose-request" : null),
+    });
+    const app = createApp({ ...on, storage, workflows: [quick], ...(who === "app" && { logger }) });
+    const worker = createWorker(app, { purge, ...(who === "worker" && { logger }) });
+    await on.world.advance(2 * hour);
+    await on.world.run(worker.stop());
+    expect(said.length).toBeGreaterThan(0);
+    for (const line of said) expect(line).toMatch(/the purge in the background failed/);
+  });
 });
 
 describe("a fleet", () => {

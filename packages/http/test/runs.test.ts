@@ -1,7 +1,7 @@
 /** Starting, listing, reading, forking and cancelling runs. */
 
 import { durable, DurableError, MemoryStorage } from "@durable/core";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { lab, stopped } from "./support/lab.ts";
 
 test("POST /runs records a run, GET /runs/:id reads it", async () => {
@@ -349,4 +349,26 @@ test("with handOn, a start and an answer are only recorded, and somebody else dr
   expect(await app.advance("one")).toMatchObject({ status: "completed" });
   expect((await post("/resume/none", { value: true })).status).toBe(404);
   expect(handed).toHaveLength(2);
+});
+
+test("the entries say how far a step is that has not settled", async () => {
+  const copy = durable("copy", (ctx) =>
+    ctx.step(
+      "pages",
+      ({ heartbeat }) => {
+        heartbeat({ page: 7, of: 12 });
+        throw new Error("page 8 is torn");
+      },
+      { retry: { delay: "1 day", maxDelay: "1 day", jitter: false } },
+    ),
+  );
+  const { app, get } = lab({ workflows: [copy] });
+  await app.start(copy, undefined, { id: "c1" });
+  await vi.waitFor(async () => {
+    const { entries } = (await (await get("/runs/c1/entries")).json()) as { entries: { kind: string }[] };
+    expect(entries.filter(({ kind }) => kind === "step.progress")).toMatchObject([
+      { key: "pages", value: { page: 7, of: 12 }, attempt: 1 },
+    ]);
+  }, 10_000);
+  await app.get("c1").cancel();
 });
