@@ -182,6 +182,11 @@ const queries: Readonly<Record<string, readonly [() => Promise<unknown>, ...stri
     () => storage.whenDue(["nothing", "loan"], signal(), ["9"]),
     "runs_waiting_by_version",
   ],
+  "runs of a time": [() => storage.during({ by: "created", after: 40, before: 60, limit: 20 }), "runs_pkey"],
+  "the newest runs of a long time": [
+    () => storage.during({ by: "created", after: 40, before: Date.now(), limit: 20 }),
+    "runs_pkey",
+  ],
   delete: [() => storage.delete(locator(31)), "runs_locator_key"],
 };
 
@@ -301,6 +306,30 @@ describe("a list of a time that very many runs have", () => {
       const all = times.filter((at) => query.workflow !== "loan" || at % 7 !== 0).slice(0, 60);
       expect(seen).toEqual(all);
     }
+  });
+});
+
+describe("counts of what has not ended, where nearly all runs have ended", () => {
+  beforeAll(async () => {
+    await pool.query(`UPDATE ${schema}.runs SET status = (ARRAY['completed', 'failed', 'cancelled'])[created_at::int % 3 + 1],
+      wake_at = NULL, due_order = NULL, asleep = false WHERE created_at <= ${waiting - 1_000}`);
+  });
+
+  test.each(["before", "after"])("read rows of open runs alone, %s an ANALYZE", async (when) => {
+    if (when === "after") await pool.query(`VACUUM ANALYZE ${schema}.runs`);
+    const open = Number((await pool.query(`SELECT FROM ${schema}.runs WHERE ended_at IS NULL`)).rowCount);
+    plans = [];
+    const counted = await storage.tally(Date.now());
+    expect(counted.reduce((sum, { runs }) => sum + runs, 0)).toBe(open);
+    const text = plans.join("\n");
+    expect(text).not.toMatch(/Seq Scan on/);
+    expect(text).toContain("runs_by_workflow");
+    const read = [...text.matchAll(/ on runs(?: \w+)? {2}\(.*actual[^)]*rows=([\d.]+) loops=(\d+)/g)];
+    const rows = read.reduce((sum, [, each, loops]) => sum + Number(each) * Number(loops), 0);
+    expect(rows, text).toBeGreaterThanOrEqual(open);
+    // A few more to go from one workflow to the next.
+    expect(rows, text).toBeLessThan(open + 20);
+    expect(text).not.toMatch(/Rows Removed by Filter: \d{3}/);
   });
 });
 

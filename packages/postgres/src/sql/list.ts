@@ -179,7 +179,7 @@ function sourceOf(
 }
 
 /** How much later than its time a run may have its place: with a million others of the same millisecond. */
-const latestPlaceMs = 500;
+export const latestPlaceMs = 500;
 
 function filters(schema: string, query: ListQuery, bind: Bind): string[] {
   const { status, parent, createdAfter, createdBefore, endedBefore, q } = query;

@@ -78,7 +78,6 @@ CREATE INDEX runs_asking ON ${schema}.runs (waits_at, id) WHERE waits_at IS NOT 
 CREATE INDEX runs_by_parent ON ${schema}.runs (parent, id) WHERE parent IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_by_run_id ON ${schema}.runs (run_id) WHERE NOT deleted;
 CREATE INDEX runs_by_label ON ${schema}.runs (label) WHERE label IS NOT NULL AND NOT deleted;
-CREATE INDEX runs_by_created ON ${schema}.runs (created_at, workflow) WHERE NOT deleted;
 CREATE INDEX runs_by_version ON ${schema}.runs (version, id) WHERE version IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_waiting_by_version ON ${schema}.runs (workflow, version, fair, due_order, id)
   WHERE version IS NOT NULL AND wake_at IS NOT NULL AND NOT asleep AND NOT held AND NOT deleted;

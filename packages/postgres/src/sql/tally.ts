@@ -1,7 +1,9 @@
 /**
  * How many runs that have not ended do what, in one query.
  *
- * tally-sql.1. It reads the rows of runs that have not ended, and of no other: their statuses are a part of an index.
+ * tally-sql.1. It reads the rows of runs that have not ended, and of no other: their statuses are a part of an index. A join
+ *     would scan the whole table. So each part is in the order of the index, and has a limit of which Postgres does not know
+ *     how large it is, whatever its statistics are.
  */
 
 import { clock } from "./clock.ts";
@@ -22,7 +24,8 @@ export const tallyText = (schema: string): string => `
       CASE WHEN r.flow IS NULL THEN 0 ELSE coalesce((r.flow::json ->> 'priority')::float8, 0) * 1000 END AS priority
     FROM clock c CROSS JOIN LATERAL (
       SELECT o.* FROM (${allWorkflows(schema)}) AS w (name) CROSS JOIN unnest('{running,suspended,paused}'::text[]) AS s (name)
-        CROSS JOIN LATERAL (SELECT * FROM ${schema}.runs WHERE workflow = w.name AND status = s.name AND NOT deleted) AS o
+        CROSS JOIN LATERAL (SELECT * FROM ${schema}.runs WHERE workflow = w.name AND status = s.name AND NOT deleted
+          ORDER BY id LIMIT (SELECT ${2 ** 31 - 1})) AS o
     ) AS r CROSS JOIN LATERAL (SELECT coalesce(r.process = ANY ($3::text[]), false) AS dead) AS d
   )
   SELECT workflow, status, mark, waits, driven, due, count(*) AS runs, min(wake_at) AS wake_at,
