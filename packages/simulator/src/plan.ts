@@ -98,7 +98,7 @@ export interface QueuePlan {
     /** Calls are counted by their tokens. */
     readonly tokens: boolean;
   };
-  /** So many keys take turns, each for so many of its runs. */
+  /** How many keys take turns, and how many runs each has in a turn. */
   readonly fair?: { readonly keys: number; readonly weight: number };
   readonly starts: readonly QueuedStart[];
 }

@@ -97,7 +97,7 @@ const drain = nextTick
       })
   : turn;
 
-/** So many ids of a process come from the file. */
+/** How many ids of a process come from the file. */
 const firstIds = 8;
 let ids = 0;
 

@@ -37,7 +37,7 @@ export class Registers<T> {
   /** The latest record that was seen of each log. Records never change. */
   readonly #seen = new Map<string, Kept<T>>();
 
-  /** `fits` is false for what is no value of this kind: its record is damaged. */
+  /** `fits` is false for a value of another kind: its record is damaged. */
   constructor(
     bucket: Bucket,
     { kind, fits }: { readonly kind: string; readonly fits: (value: unknown) => boolean },
