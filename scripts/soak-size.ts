@@ -1,6 +1,6 @@
 /**
- * What a run costs on a full database, beside an empty one on the same server, in alternating rounds; then how long appends wait
- * while the tables are migrated to a made-up next version; then what a purge leaves.
+ * What a run costs on a full database, beside an empty one on the same server, in alternating rounds; then what purges leave; then
+ * how long appends wait while the tables are migrated to a made-up next version.
  *
  *     npm run soak:size -- --ended 100000 --waiting 10000
  *     npm run soak:size -- --ended 1000000 --waiting 100000 --rounds 9 --purged 200000 --migrate
@@ -64,10 +64,7 @@ const leastThroughput = 0.85;
 const mostCost = 1.25;
 /** Much longer than a checkpoint takes to sync, and much less than what a driver waits for. */
 const longestAppendMs = 2_000;
-/**
- * Free space of pages that no insert has found yet, and pages of indexes that were full when the index was made and are split
- * by rows in between; a table that grows with each cycle passes it in the second or third.
- */
+/** Free space of pages that no insert has found yet; a table that grows with each cycle passes it in the second or third. */
 const mostGrowth = 1.15;
 
 const server = await startPostgres([
@@ -172,9 +169,6 @@ async function purgeCycle(full: Side, cycle: number): Promise<Sizes> {
 }
 
 async function purgeAll(full: Side): Promise<void> {
-  // Space that the migration left free would hide a growth.
-  await full.admin.query("VACUUM (FULL, ANALYZE) durable.runs");
-  await full.admin.query("VACUUM (FULL, ANALYZE) durable.batches");
   console.log(`\nbefore the purges: ${shown(await sizes(full))}`);
   let first: Sizes | undefined;
   for (let cycle = 1; cycle <= cycles; cycle++) {
@@ -213,8 +207,9 @@ try {
   await root.query("CHECKPOINT");
   console.log(`${ended} ended and ${waiting} waiting runs: ${shown(await sizes(full))}`);
   if (rounds > 0) await compare(sides);
-  if (values.migrate) await migrateUnderLoad(full);
   if (cycles > 0) await purgeAll(full);
+  // Last, because space that it leaves free would hide a growth.
+  if (values.migrate) await migrateUnderLoad(full);
   sayBounds();
 } finally {
   await Promise.all([root, ...sides.map(({ admin }) => admin)].map((client) => client.end()));

@@ -99,12 +99,13 @@ export async function measure(side: Side, runs: number): Promise<Cost> {
   };
 }
 
-/** Copies of the rows of runs that workers have made. */
+/** Copies of the rows of runs that workers have made, ten for each millisecond up to now, so that they grow old in turn. */
 export async function fill({ admin }: Side, workflow: string, count: number): Promise<void> {
   const { rows } = await admin.query<{ name: string }>(`SELECT quote_ident(attname) AS name FROM pg_attribute
-    WHERE attrelid = 'durable.runs'::regclass AND attnum > 0 AND NOT attisdropped AND attname NOT IN ('id', 'locator', 'run_id')`);
+    WHERE attrelid = 'durable.runs'::regclass AND attnum > 0 AND NOT attisdropped AND attname NOT IN ('id', 'locator', 'run_id', 'created_at', 'updated_at')`);
   const columns = rows.map(({ name }) => name).join(", ");
   const mark = `~${++made}~`;
+  const now = Date.now();
   for (let done = 0; done < count; done += 50_000) {
     const [from, to] = [done + 1, Math.min(done + 50_000, count)];
     await admin.query(
@@ -112,9 +113,10 @@ export async function fill({ admin }: Side, workflow: string, count: number): Pr
         SELECT *, row_number() OVER (ORDER BY id) - 1 AS nth, count(*) OVER () AS of_all FROM public.first_runs
         WHERE workflow = $1
       ), added AS (
-        INSERT INTO durable.runs (locator, run_id, ${columns})
-          SELECT substr(md5('${mark}' || n), 1, 18), t.run_id || '${mark}' || n, ${columns.replaceAll(/(\w+)/g, "t.$1")}
-          FROM generate_series($2::int, $3::int) AS n JOIN t ON t.nth = n % t.of_all
+        INSERT INTO durable.runs (locator, run_id, created_at, updated_at, ${columns})
+          SELECT substr(md5('${mark}' || n), 1, 18), t.run_id || '${mark}' || n,
+            floor(now.ms - (${count} - n) / 10), floor(now.ms - (${count} - n) / 10), ${columns.replaceAll(/(\w+)/g, "t.$1")}
+          FROM (SELECT ${now}::float8 AS ms) AS now CROSS JOIN generate_series($2::int, $3::int) AS n JOIN t ON t.nth = n % t.of_all
         RETURNING id, run_id
       )
       INSERT INTO durable.batches (run, position, body)
