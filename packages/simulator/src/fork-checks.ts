@@ -11,7 +11,7 @@
 
 import type { History } from "./history.ts";
 import type { ForkNote } from "./notes.ts";
-import { inputOf } from "./input-checks.ts";
+import { hasNewInput, inputOf } from "./input-checks.ts";
 import { begunSteps, codeOf, endsCode } from "./undo-checks.ts";
 import { isSettlement, placed, type RunLog, type WrittenEdit, type WrittenEntry } from "./run-log.ts";
 
@@ -40,14 +40,30 @@ export function judgeFork(history: History, run: RunLog): void {
       history.violate("I7", `${where}: ${key} was kept but ran again`);
     if (!kept && reached.has(key) && !own.has(key) && !own.has(`${key}[]/deadline`))
       history.violate("I7", `${where}: ${key} was dropped but is still delivered`);
-    if (kept && reached.has(key) && isStale(history, run, key))
+    const isAnew = [...ran].some(
+      (other) => other !== key && beginsAnew(history, run, { key: other, counted: key }),
+    );
+    if (kept && reached.has(key) && !isAnew && isStale(history, run, key))
       history.violate("I7", `${where}: ${key} is delivered although it was made for another input`);
   }
 }
 
+/**
+ * True for a step that declares the input of its run and has the key of the next one, in a fork that got another input. What was
+ * recorded while a stream had no end may answer its words, so a step there that declares something else begins anew.
+ */
+export function beginsAnew(history: History, run: RunLog, step: { key: string; counted: string }): boolean {
+  const [key, counted] = [step.key, step.counted].map((one) => one.replace(/#\d+$/, ""));
+  return key === counted && declaresInput(step.key) && hasNewInput(history, run);
+}
+
+function declaresInput(key: string): boolean {
+  return /(^|\/)given [^/]*$/.test(key);
+}
+
 /** True when the step declares the input of its run, and the run that recorded it had another one. */
 function isStale(history: History, run: RunLog, key: string): boolean {
-  if (!/(^|\/)given [^/]*$/.test(key)) return false;
+  if (!declaresInput(key)) return false;
   const input = (log: RunLog): string => JSON.stringify(inputOf(history, log));
   const made = history
     .lineage(run)

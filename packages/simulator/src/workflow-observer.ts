@@ -7,6 +7,7 @@ import { inspect } from "node:util";
 import type { AnyWorkflow, StepInfo } from "@durable/core";
 import { isSource, pulled, type Observer } from "@durable/testing/parts";
 import { judgeKept, judgePaused } from "./fleet-checks.ts";
+import { beginsAnew } from "./fork-checks.ts";
 import type { Body, History } from "./history.ts";
 import { ReplayPass } from "./replay-pass.ts";
 import { judgeLine, noteLine } from "./log-checks.ts";
@@ -43,7 +44,8 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
   history.passes.push(pass);
   const perform = program.perform ?? (async (_process, _key, work) => work());
   const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
-    if (key !== counted) history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
+    if (key !== counted && !(run !== undefined && beginsAnew(history, run, { key, counted })))
+      history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
     const body = starts(observed, pass, info);
     const taken = [takePlace(process, pass, plan.concurrency), takePermit(process, plan, body, pass)];
     const over = (): void => taken.forEach((giveBack) => giveBack());
