@@ -437,6 +437,8 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
+    // It only looks, and another may drive the run: what follows from recorded answers, the driver writes.
+    if (this.calls.inspects) return this.#end(stop);
     if (stop.kind === "blocked" || this.ending.frozen) this.#outbox.keepPaid();
     this.verdicts.flush();
     if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
