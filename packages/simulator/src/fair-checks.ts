@@ -10,11 +10,17 @@ import type { ListPage, ListQuery, RunHead } from "@durable/core";
 import type { ClaimRequest } from "@durable/core/storage";
 import type { History } from "./history.ts";
 
+/** A key that was left with a run which wanted a driver from this time on, and how many runs each other key has got since. */
+interface Waiting {
+  readonly wakeAt: number;
+  readonly got: Map<string, number>;
+}
+
 /** What the keys of one storage have waited for. Another storage has turns of its own. */
 export class FairNotes {
   readonly #history: History;
-  /** By workflow, then by key with a due run: how many runs each other key has got meanwhile. */
-  readonly #waiting = new Map<string, Map<string, Map<string, number>>>();
+  /** By workflow, then by key. */
+  readonly #waiting = new Map<string, Map<string, Waiting>>();
 
   constructor(history: History) {
     this.#history = history;
@@ -32,19 +38,21 @@ export class FairNotes {
     const shared = new Set(taken.filter(isShared).map((head) => head.workflow));
     for (const name of shared) {
       if (!workflow.includes(name) || slots?.[name] !== undefined) continue;
-      for (const head of taken) if (head.workflow === name && isShared(head)) this.#took(head);
+      for (const head of taken) if (head.workflow === name && isShared(head)) this.#took(head, dueAt);
       const { runs } = await list({ workflow: [name], dueAt });
-      this.#left(name, new Set(runs.filter(isShared).map(fairOf)));
+      this.#left(name, runs.filter(isShared));
     }
   }
 
-  #took(head: RunHead): void {
+  /** The clock of a worker may be behind that of the one before it: then fewer runs are due. */
+  #took(head: RunHead, dueAt: number): void {
     const { workflow, runId, flow } = head;
     const key = fairOf(head);
-    const waiting = this.#waiting.get(workflow) ?? new Map<string, Map<string, number>>();
+    const waiting = this.#waiting.get(workflow) ?? new Map<string, Waiting>();
     this.#waiting.set(workflow, waiting);
     if (waiting.delete(key)) this.#history.meet("a key that waited for its turn");
-    for (const [other, got] of waiting) {
+    for (const [other, { wakeAt, got }] of waiting) {
+      if (wakeAt > dueAt) continue;
       const runs = (got.get(key) ?? 0) + 1;
       got.set(key, runs);
       if (runs > 2 * (flow?.weight ?? 1))
@@ -52,11 +60,15 @@ export class FairNotes {
     }
   }
 
-  /** Only these keys still have due runs. */
-  #left(workflow: string, keys: ReadonlySet<string>): void {
+  /** Only the keys of these runs still have due ones. */
+  #left(workflow: string, runs: readonly RunHead[]): void {
     const waiting = this.#waiting.get(workflow);
-    for (const key of waiting?.keys() ?? []) if (!keys.has(key)) waiting?.delete(key);
-    for (const key of keys) if (waiting?.has(key) === false) waiting.set(key, new Map());
+    if (waiting === undefined) return;
+    const wakes = new Map<string, number>();
+    for (const head of runs)
+      wakes.set(fairOf(head), Math.min(wakes.get(fairOf(head)) ?? Infinity, head.wakeAt ?? Infinity));
+    for (const key of waiting.keys()) if (!wakes.has(key)) waiting.delete(key);
+    for (const [key, wakeAt] of wakes) waiting.set(key, { wakeAt, got: waiting.get(key)?.got ?? new Map() });
   }
 }
 
