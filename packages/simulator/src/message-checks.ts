@@ -17,6 +17,7 @@ import {
   type RunLog,
   type WrittenEntry,
 } from "./run-log.ts";
+import { isTakenBack } from "./steer-checks.ts";
 
 interface Unread {
   readonly seq: number;
@@ -123,13 +124,17 @@ function judgeCarried(history: History, run: RunLog, batch: AppliedBatch, where:
   const [begins] = batch.entries;
   if (begins?.kind !== "run.continued" || earlier === undefined || history.lineage(earlier).length > 1)
     return;
-  const left = new Map<number, string>();
+  const sent = new Map<number, string>();
+  const read = new Map<number, string | undefined>();
   for (const { entry, seq } of placed(earlier)) {
-    if (entry.kind === "run.continued") for (const one of carriedBy(entry)) left.set(one.seq, one.id);
-    if (entry.kind === "message.sent") left.set(seq, entry.id ?? "");
-    if (entry.answer !== undefined) left.delete(entry.answer);
+    if (entry.kind === "run.continued") for (const one of carriedBy(entry)) sent.set(one.seq, one.id);
+    if (entry.kind === "message.sent") sent.set(seq, entry.id ?? "");
+    if (entry.answer !== undefined) read.set(entry.answer, entry.key);
+    // A wait that begins anew reads its messages again.
+    if (entry.kind === "run.retried")
+      for (const [message, key] of read) if (isTakenBack(key, entry.failed ?? [])) read.delete(message);
   }
-  const expected = [...left.values()].join(", ");
+  const expected = [...sent].flatMap(([seq, id]) => (read.has(seq) ? [] : [id])).join(", ");
   const found = carriedBy(begins)
     .map(({ id }) => id)
     .join(", ");

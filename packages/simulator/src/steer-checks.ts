@@ -81,10 +81,12 @@ export function settledBefore(
   for (const { kind, key, failed = [] } of entries) {
     if (isSettlement(kind)) settled.add(key);
     if (kind !== "run.retried") continue;
-    for (const taken of failed)
-      for (const one of settled)
-        if (one === taken || one?.startsWith(`${taken}/`) || one?.startsWith(`${taken}[]/`))
-          settled.delete(one);
+    for (const one of settled) if (isTakenBack(one, failed)) settled.delete(one);
   }
   return settled;
+}
+
+/** True for what a retry takes back with the calls that failed: their own records, questions about them, and their deadlines. */
+export function isTakenBack(key: string | undefined, failed: readonly string[]): boolean {
+  return failed.some((one) => key === one || key?.startsWith(`${one}/`) || key?.startsWith(`${one}[]/`));
 }
