@@ -49,10 +49,15 @@ export function judgeFork(history: History, run: RunLog): void {
 }
 
 /**
- * True for a step that declares the input of its run and has the key of the next one, in a fork that got another input. What was
- * recorded while a stream had no end may answer its words, so a step there that declares something else begins anew.
+ * True for a step that declares the input of its run and has the key of the next one, in a fork that got another input. A record
+ * from while a stream had no end may answer its words, so a step there that declares something else begins anew.
  */
-export function beginsAnew(history: History, run: RunLog, step: { key: string; counted: string }): boolean {
+export function beginsAnew(
+  history: History,
+  run: RunLog | undefined,
+  step: { readonly key: string; readonly counted: string },
+): boolean {
+  if (run === undefined) return false;
   const [key, counted] = [step.key, step.counted].map((one) => one.replace(/#\d+$/, ""));
   return key === counted && declaresInput(step.key) && hasNewInput(history, run);
 }

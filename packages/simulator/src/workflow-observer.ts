@@ -35,6 +35,16 @@ export interface ObservedWorkflow {
   readonly observeChild: (workflow: AnyWorkflow) => AnyWorkflow;
 }
 
+/** Runs when a step has another key than the place of its call says. */
+function judgeKey(
+  history: History,
+  { run, runId }: ObservedWorkflow,
+  step: { readonly key: string; readonly counted: string },
+): void {
+  if (!beginsAnew(history, run, step))
+    history.violate("I1", `run ${runId}: step ${step.counted} runs under the key ${step.key}`);
+}
+
 /** An observer for one pass of a workflow function. */
 export function observeWorkflow(observed: ObservedWorkflow): Observer {
   const { plan, process, code, program, runId, run, observeChild } = observed;
@@ -44,8 +54,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
   history.passes.push(pass);
   const perform = program.perform ?? (async (_process, _key, work) => work());
   const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
-    if (key !== counted && !(run !== undefined && beginsAnew(history, run, { key, counted })))
-      history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
+    if (key !== counted) judgeKey(history, observed, { key, counted });
     const body = starts(observed, pass, info);
     const taken = [takePlace(process, pass, plan.concurrency), takePermit(process, plan, body, pass)];
     const over = (): void => taken.forEach((giveBack) => giveBack());

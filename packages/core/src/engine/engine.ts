@@ -437,7 +437,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
-    // It only looks, and another may drive the run: what follows from recorded answers, the driver writes.
+    // Without the lease it only reads: what follows from recorded answers, the driver of the run writes.
     if (this.calls.inspects) return this.#end(stop);
     if (stop.kind === "blocked" || this.ending.frozen) this.#outbox.keepPaid();
     this.verdicts.flush();
