@@ -6,8 +6,5 @@ export const serverClock = "date_part('epoch', statement_timestamp()) * 1000";
 /** Milliseconds since the epoch, by the clock of the server unless the caller passes its own. */
 export const clock = (given: string): string => `coalesce(${given}, ${serverClock})`;
 
-/**
- * Plans of functions are kept: one made while a table was small must not scan it once it is large. Left to itself, Postgres makes
- * those of a claim anew at each call, for its arrays, which takes twice as long as what they do.
- */
-export const planned = "SET enable_seqscan = off SET plan_cache_mode = force_generic_plan";
+/** Plans of functions are kept: one made while a table was small must not scan it once it is large. */
+export const planned = "SET enable_seqscan = off";
